@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "input/locate.h"
 #include "input/reader.h"
+#include "traces/log_line.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -349,13 +350,26 @@ cs_status cs_calibration_parse(const char *text, size_t length, const char *name
     return CS_OK;
 }
 
+/* A calibration is an object that names its format; measurements name none. */
+static bool is_measurement(const char *text)
+{
+    text += strspn(text, " \t\r\n");
+    return *text != '\0' && (*text != '{' || strstr(text, "\"format\"") == NULL);
+}
+
 cs_status cs_calibration_load(const char *path, cs_calibration **calibration_p, cs_error *err)
 {
-    char  *text   = NULL;
-    size_t length = 0;
+    const cs_calibrate_options all_from_log = {0};
+    char                      *text         = NULL;
+    size_t                     length       = 0;
+    cs_status                  status;
 
-    CS_TRY(cs_file_read(path, (size_t)4 * 1024 * 1024, &text, &length, err));
-    cs_status status = cs_calibration_parse(text, length, path, calibration_p, err);
+    CS_TRY(cs_file_read(path, CS_LOG_MAX_BYTES, &text, &length, err));
+    if (is_measurement(text)) {
+        cs_free(text);
+        return cs_calibrate(&path, 1, &all_from_log, calibration_p, err);
+    }
+    status = cs_calibration_parse(text, length, path, calibration_p, err);
     cs_free(text);
     return status;
 }

@@ -14,8 +14,9 @@
 /* Add the calibration to `text`, ending in a newline. */
 void cs_calibration_json(const cs_calibration *calibration, cs_text *text);
 
-/* Read a file of at most 4 MiB. On CS_OK *calibration_p is the caller's
- * (cs_calibration_free). */
+/* Read a file of at most 256 MiB: a calibration (an object that names its format), or a
+ * measurement, which is calibrated as cs_calibrate() does without options. On CS_OK *calibration_p
+ * is the caller's (cs_calibration_free). */
 cs_status cs_calibration_load(const char *path, cs_calibration **calibration_p, cs_error *err);
 
 /* The same from a text; `name` is its name in errors. */

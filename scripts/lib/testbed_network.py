@@ -9,10 +9,12 @@ Why each setting is what it is stands in sim/doc/testbed.md.
 """
 import contextlib
 import fcntl
+import glob
 import os
 import shutil
 import signal
 import subprocess
+import tempfile
 
 MTU = 1500
 FRAME = MTU + 14            # a full packet with its Ethernet header, which is what tbf counts
@@ -74,21 +76,25 @@ def bucket(rate, nominal):
     return f"root handle 1: tbf rate {round(rate)}bit burst {burst_bytes(nominal)} limit {LIMIT}"
 
 
-def check_machine():
-    """Raise Unavailable where namespaces cannot be made; nothing stays."""
+def check_programs():
     if os.geteuid() != 0:
         raise Unavailable("not root, and namespaces and tc need it")
     for program in ("ip", "tc", "sysctl"):
         if shutil.which(program) is None:
             raise Unavailable(f"{program} is not installed (packages iproute2, procps)")
+
+
+def check_kernel():
+    """Raise Unavailable where there can be no such network; nothing stays."""
     name = f"{PREFIX}probe"
     try:
         run("ip", "netns", "add", name)
         run("ip", "-n", name, "link", "add", "eth0", "type", "veth", "peer", "name", "eth1")
         run("ip", "-n", name, "link", "add", "br0", "type", "bridge")
         run("tc", "-n", name, "qdisc", "add", "dev", "eth0", *bucket(1e8, 1e8).split())
-        if "reno" not in open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="ascii").read().split():
-            raise Unavailable("the kernel has no TCP reno")
+        with open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="ascii") as file:
+            if "reno" not in file.read().split():
+                raise Unavailable("the kernel has no TCP reno")
     except (Failed, OSError) as error:
         raise Unavailable(f"no network namespaces here: {error}") from error
     finally:
@@ -106,14 +112,20 @@ def delete_namespaces(prefix):
 
 @contextlib.contextmanager
 def only_testbed():
-    """One testbed at a time: two would measure each other. Who holds the lock may remove what a killed one left."""
+    """One testbed at a time: two would measure each other. Who holds the lock removes what a killed one left, and finds
+    out what the machine can."""
+    check_programs()
     lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Failed("another testbed is running on this machine; two would measure each other") from None
-        delete_namespaces(PREFIX)
+        with contextlib.suppress(Failed):
+            delete_namespaces(PREFIX)
+        for folder in glob.glob(os.path.join(tempfile.gettempdir(), PREFIX + "*")):
+            shutil.rmtree(folder, ignore_errors=True)
+        check_kernel()
         yield
     finally:
         os.close(lock)

@@ -1,33 +1,51 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim whatif: what a job of many iterations loses to failing NICs, policy by policy; with
- * --trace, what each algorithm would have saved on measured arrivals. */
+ * --trace, what each algorithm would have saved on measured arrivals; with --kill-nic and
+ * --slow-nic, how long a collective takes that was measured on whole NICs. */
 #include "campaign/thread_pool.h"
 #include "campaign/trace_whatif.h"
 #include "cli/arrival_args.h"
 #include "cli/cli.h"
 #include "cli/config_args.h"
 #include "cs/scenario.h"
+#include "cs/units.h"
+#include "traces/calibration_json.h"
 #include "traces/skew_text.h"
+#include "whatif/nic.h"
 #include "whatif/whatif.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_NAMES = 64, LIST_BYTES = 1024 };
+enum { MAX_NAMES = 64, MAX_NICS = 64, LIST_BYTES = 1024 };
 
 /* What was chosen beside the configuration. Texts are borrowed from the command line. */
+typedef struct replay_choice {
+    const char *algorithms, *baseline;
+    const char *sizes; /* NULL: as in the trace; near 1 GiB */
+    const char *calibration;
+} replay_choice;
+
 typedef struct trace_choice {
     cs_arrival_choice arrivals;
-    const char       *algorithms, *baseline;
-    uint64_t          bytes;       /* 0: as in the trace */
     double            period_s;    /* 0: as in the trace */
     double            agreement_s; /* 0 */
 } trace_choice;
 
+typedef struct nic_choice {
+    const char *dead[MAX_NICS], *slow[MAX_NICS];
+    size_t      n_dead, n_slow;
+    const char *topology;
+    uint32_t    n_ranks; /* 0: as in the calibration */
+} nic_choice;
+
 typedef struct whatif_job {
     cs_config_choice config;
+    replay_choice    replay;
     trace_choice     trace;
-    const char      *trace_option; /* the last one given that belongs to a trace */
+    nic_choice       nic;
+    /* The last ones given that belong to a trace, to NICs, and to one of these. */
+    const char      *trace_option, *nic_option, *replay_option;
     const char      *output;
     cs_result_format format;
 } whatif_job;
@@ -40,23 +58,34 @@ typedef struct whatif_job {
 #define TIME(field, name, help, ...)                                                              \
     CS_ARG_NUMBER(trace_choice, field, 0, name, "T", help, .unit = CS_UNIT_TIME,        \
                   .max = MAX_TIME_S, __VA_ARGS__)
+static const cs_arg replay_args[] = {
+    CS_ARG_TEXT(replay_choice, algorithms, 'a', "algorithm", "A[,B..]", "algorithms to replay (all that know the collective)"),
+    CS_ARG_TEXT(replay_choice, sizes, 's', "bytes", "S[,S..]", "size of every call (as in the trace); of a collective on NICs, one or several (1G)"),
+    CS_ARG_TEXT(replay_choice, baseline, 0, "baseline", "A", "what the savings are against (as of run); on NICs, what ran in the log"),
+    CS_ARG_TEXT(replay_choice, calibration, 0, "calibration", "FILE", "alpha and bandwidth from 'collsim calibrate', or a log of nccl-tests"),
+    KEY('g', "gpus-per-server", "G", "cluster.gpus_per_server", "GPUs that share a server and its NVLink (1; those of the topology)"),
+    KEY('m', "model", "M", "model.name", "network model (alpha-beta)"),
+    KEY(0, "nvlink-alpha", "T", "cluster.nvlink.alpha", "start-up time of a transfer over NVLink (1us)"),
+    KEY(0, "nvlink-bandwidth", "R", "cluster.nvlink.bandwidth", "rate of an NVLink port (450GB/s)"),
+    CS_ARG_KEY(0, "opt", "KEY=VALUE", "algorithm.options", CS_SET_BELOW, NULL, "option of the algorithms that have it (repeatable)"),
+    CS_ARG_LAST_ROW,
+};
 static const cs_arg trace_args[] = {
     {.name = "trace", .value = "FILE[,FILE..]", .help = "arrivals: CSV, log of StragglAR, NCCL traces (repeatable)",
      .field = CS_ARG_LIST_FIELD(trace_choice, arrivals.paths, arrivals.n_paths, "trace")},
-    CS_ARG_TEXT(trace_choice, algorithms, 'a', "algorithm", "A[,B..]", "algorithms to replay (all that know the collective)"),
-    CS_ARG_NUMBER(trace_choice, bytes, 's', "bytes", "S", "size of every call (as in the trace)",
-                  .unit = CS_UNIT_SIZE, .min = 1, .max = (double)CS_MAX_BYTES),
-    CS_ARG_TEXT(trace_choice, baseline, 0, "baseline", "A", "what the savings are against (as of run)"),
     TIME(period_s, "period", "time from call to call, for GPU-hours (as in the trace)", .is_above = true),
     TIME(agreement_s, "agreement", "what it costs to agree on who is late (0)", .min = 0),
-    KEY('g', "gpus-per-server", "G", "cluster.gpus_per_server", "GPUs that share a server and its NVLink (1)"),
-    KEY('m', "model", "M", "model.name", "network model (alpha-beta)"),
     KEY(0, "alpha", "T", "cluster.nic.alpha", "start-up time of a transfer over the NICs (3us)"),
     KEY(0, "bandwidth", "R", "cluster.nic.bandwidth", "rate of a NIC port (450GB/s)"),
-    KEY(0, "nvlink-alpha", "T", "cluster.nvlink.alpha", "the same for NVLink (1us)"),
-    KEY(0, "nvlink-bandwidth", "R", "cluster.nvlink.bandwidth", "the same for NVLink (450GB/s)"),
-    KEY(0, "calibration", "FILE", "calibration", "alpha and bandwidth from 'collsim calibrate'"),
-    CS_ARG_KEY(0, "opt", "KEY=VALUE", "algorithm.options", CS_SET_BELOW, NULL, "option of the algorithms that have it (repeatable)"),
+    CS_ARG_LAST_ROW,
+};
+static const cs_arg nic_args[] = {
+    {.name = "kill-nic", .value = "[SERVER.]NIC", .help = "a NIC that is dead (repeatable)",
+     .field = CS_ARG_LIST_FIELD(nic_choice, dead, n_dead, "kill-nic")},
+    {.name = "slow-nic", .value = "[SERVER.]NIC=L", .help = "a NIC slowed by L (repeatable)",
+     .field = CS_ARG_LIST_FIELD(nic_choice, slow, n_slow, "slow-nic")},
+    CS_ARG_TEXT(nic_choice, topology, 0, "topology", "NAME|FILE", "the servers: a preset, NCCL's XML or nvidia-smi's matrix"),
+    CS_ARG_NUMBER(nic_choice, n_ranks, 'n', "ranks", "N", "number of GPUs (those of the log)", .min = 2, .max = CS_MAX_RANKS),
     CS_ARG_LAST_ROW,
 };
 static const cs_arg whatif_args[] = {
@@ -67,11 +96,13 @@ static const cs_arg whatif_args[] = {
     CS_ARG_OPERAND(whatif_job, config.path, "configuration"),
     CS_ARG_LAST_ROW,
 };
-#define PART(args_, field_) \
-    {(args_), offsetof(whatif_job, field_), offsetof(whatif_job, config), offsetof(whatif_job, trace_option)}
+#define PART(args_, field_, option_) \
+    {(args_), offsetof(whatif_job, field_), offsetof(whatif_job, config), offsetof(whatif_job, option_)}
 static const cs_arg_table whatif_tables[] = {
     {whatif_args, 0, offsetof(whatif_job, config), CS_NOWHERE},
-    PART(trace_args, trace), PART(cs_arrival_args, trace.arrivals), {.args = NULL}};
+    PART(nic_args, nic, nic_option), PART(replay_args, replay, replay_option),
+    PART(trace_args, trace, trace_option), PART(cs_arrival_args, trace.arrivals, trace_option),
+    {.args = NULL}};
 /* clang-format on */
 
 static bool wants_trace(const whatif_job *j)
@@ -79,31 +110,55 @@ static bool wants_trace(const whatif_job *j)
     return j->trace.arrivals.n_paths > 0;
 }
 
+static bool wants_nics(const whatif_job *j)
+{
+    return j->nic.n_dead + j->nic.n_slow > 0;
+}
+
+/* Options that belong to another question than the one that is asked. */
 static cs_status check_args(const whatif_job *j, cs_error *err)
 {
-    if (!wants_trace(j)) {
-        if (j->trace_option != NULL) {
-            return CS_FAIL(err, CS_EINVAL, j->trace_option,
-                           "belongs to a trace of arrivals: --trace FILE");
-        }
-        if (j->config.path == NULL) {
-            return CS_FAIL(err, CS_EINVAL, "whatif",
-                           "needs a configuration or a trace: whatif CONFIG.json, whatif --trace "
-                           "FILE");
-        }
-    } else if (cs_config_choice_has(&j->config, PRESET)) {
-        return CS_FAIL(err, CS_EINVAL, "--preset", "belongs to failing NICs, not to --trace");
+    if (j->trace_option != NULL && !wants_trace(j)) {
+        return CS_FAIL(err, CS_EINVAL, j->trace_option,
+                       "belongs to a trace of arrivals: --trace FILE");
+    }
+    if (j->nic_option != NULL && !wants_nics(j)) {
+        return CS_FAIL(err, CS_EINVAL, j->nic_option,
+                       "belongs to NICs that fail: --kill-nic or --slow-nic");
+    }
+    if (wants_nics(j) && wants_trace(j)) {
+        return CS_FAIL(err, CS_EINVAL, "--trace", "arrivals and NICs that fail are two questions");
+    }
+    if (j->replay_option != NULL && !wants_nics(j) && !wants_trace(j)) {
+        return CS_FAIL(err, CS_EINVAL, j->replay_option,
+                       "belongs to a trace of arrivals, --trace FILE, or to NICs that fail, "
+                       "--kill-nic and --slow-nic");
+    }
+    if ((wants_nics(j) || wants_trace(j)) && cs_config_choice_has(&j->config, PRESET)) {
+        return CS_FAIL(err, CS_EINVAL, "--preset", "belongs to a job, not to %s",
+                       wants_nics(j) ? "NICs that fail before a call" : "--trace");
+    }
+    if (wants_nics(j) && j->config.path != NULL) {
+        return CS_FAIL(err, CS_EINVAL, j->config.path,
+                       "NICs that fail take no configuration: --topology and --calibration say "
+                       "what the machine is");
+    }
+    if (!wants_nics(j) && !wants_trace(j) && j->config.path == NULL) {
+        return CS_FAIL(err, CS_EINVAL, "whatif",
+                       "needs a configuration, a trace or a NIC: whatif CONFIG.json, whatif "
+                       "--trace FILE, whatif --kill-nic NIC --topology NAME --calibration FILE");
     }
     return CS_OK;
 }
 
 /* Names with commas between them, cut in place. */
-static cs_status split(char *list, const char *text, const char **names, size_t *n_p, cs_error *err)
+static cs_status split(char *list, const char *text, const char *option, const char **names,
+                       size_t *n_p, cs_error *err)
 {
     size_t length = strlen(text);
 
     if (length >= LIST_BYTES) {
-        return CS_FAIL(err, CS_EINVAL, "--algorithm", "the list is too long");
+        return CS_FAIL(err, CS_EINVAL, option, "the list is too long");
     }
     memcpy(list, text, length + 1);
     for (char *at = list; at != NULL;) {
@@ -112,11 +167,42 @@ static cs_status split(char *list, const char *text, const char **names, size_t 
             *comma = '\0';
         }
         if (*at == '\0' || *n_p == MAX_NAMES) {
-            return CS_FAIL(err, CS_EINVAL, "--algorithm", "'%.80s' is not a list of up to %d names",
-                           text, MAX_NAMES);
+            return CS_FAIL(err, CS_EINVAL, option, "'%.80s' is not a list of up to %d %s", text,
+                           MAX_NAMES, strcmp(option, "--bytes") == 0 ? "sizes" : "names");
         }
         names[(*n_p)++] = at;
         at              = comma != NULL ? comma + 1 : NULL;
+    }
+    return CS_OK;
+}
+
+/* The names of --algorithm; none where it is not given. */
+static cs_status read_names(const replay_choice *choice, char *list, const char **names,
+                            size_t *n_p, cs_error *err)
+{
+    return choice->algorithms != NULL
+               ? split(list, choice->algorithms, "--algorithm", names, n_p, err)
+               : CS_OK;
+}
+
+/* The sizes of --bytes; none where it is not given. */
+static cs_status read_sizes(const replay_choice *choice, uint64_t sizes[MAX_NAMES], size_t *n_p,
+                            cs_error *err)
+{
+    char        list[LIST_BYTES];
+    const char *words[MAX_NAMES];
+
+    *n_p = 0;
+    if (choice->sizes == NULL) {
+        return CS_OK;
+    }
+    CS_TRY(split(list, choice->sizes, "--bytes", words, n_p, err));
+    for (size_t i = 0; i < *n_p; i++) {
+        CS_TRY(cs_parse_bytes(words[i], &sizes[i], "--bytes", err));
+        if (sizes[i] < 1 || sizes[i] > CS_MAX_BYTES) {
+            return CS_FAIL(err, CS_EINVAL, "--bytes", "%s: accepted are 1 to %llu", words[i],
+                           (unsigned long long)CS_MAX_BYTES);
+        }
     }
     return CS_OK;
 }
@@ -128,28 +214,36 @@ typedef struct replayed {
     cs_trace_report  report;
 } replayed;
 
-static cs_status replay(const trace_choice *choice, cs_config *config, replayed *r, cs_error *err)
+static cs_status replay(const whatif_job *j, cs_config *config, replayed *r, cs_error *err)
 {
-    char           list[LIST_BYTES];
-    const char    *names[MAX_NAMES];
-    size_t         n_names    = 0;
-    const cs_value collective = {.type = CS_VALUE_TEXT,
-                                 .text = choice->arrivals.options.collective};
+    const trace_choice *choice = &j->trace;
+    char                list[LIST_BYTES];
+    const char         *names[MAX_NAMES];
+    uint64_t            sizes[MAX_NAMES];
+    size_t              n_names = 0, n_sizes = 0;
+    const cs_value      collective = {.type = CS_VALUE_TEXT,
+                                      .text = choice->arrivals.options.collective};
 
     if (collective.text != NULL) {
         CS_TRY(cs_config_put(config, "collective", &collective, "--collective", err));
     }
+    if (j->replay.calibration != NULL) {
+        const cs_value file = {.type = CS_VALUE_TEXT, .text = j->replay.calibration};
+        CS_TRY(cs_config_put(config, "calibration", &file, "--calibration", err));
+    }
     cs_config_say_notes(config);
     CS_TRY(cs_config_refuse_training(config, err));
-    if (choice->algorithms != NULL) {
-        CS_TRY(split(list, choice->algorithms, names, &n_names, err));
+    CS_TRY(read_names(&j->replay, list, names, &n_names, err));
+    CS_TRY(read_sizes(&j->replay, sizes, &n_sizes, err));
+    if (n_sizes > 1) {
+        return CS_FAIL(err, CS_EINVAL, "--bytes", "a trace takes one size for all calls");
     }
     CS_TRY(cs_arrival_files_load(choice->arrivals.paths, choice->arrivals.n_paths,
                                  &choice->arrivals.options, &r->trace, &r->notes, err));
     const cs_trace_options options = {.algorithms   = n_names > 0 ? names : NULL,
                                       .n_algorithms = n_names,
-                                      .baseline     = choice->baseline,
-                                      .bytes        = choice->bytes,
+                                      .baseline     = j->replay.baseline,
+                                      .bytes        = n_sizes > 0 ? sizes[0] : 0,
                                       .period_s     = choice->period_s > 0 ? choice->period_s
                                                                            : r->notes.period_s,
                                       .agreement_s  = choice->agreement_s};
@@ -179,7 +273,7 @@ static cs_status load(const whatif_job *j, cs_config **config_p, cs_error *err)
 static cs_status answer_trace(const whatif_job *j, cs_config *config, cs_text *text, cs_error *err)
 {
     replayed  r      = {0};
-    cs_status status = replay(&j->trace, config, &r, err);
+    cs_status status = replay(j, config, &r, err);
 
     if (status == CS_OK) {
         print(&r, j->format, text);
@@ -217,6 +311,126 @@ static cs_status answer_faults(const whatif_job *j, const cs_config *config, cs_
     return status;
 }
 
+/* ---- NICs that fail ---- */
+
+static cs_status read_nics(const nic_choice *choice, cs_nic_fault *faults, size_t *n_p,
+                           cs_error *err)
+{
+    for (size_t i = 0; i < choice->n_dead; i++) {
+        CS_TRY(cs_nic_fault_parse(choice->dead[i], false, "--kill-nic", &faults[(*n_p)++], err));
+    }
+    for (size_t i = 0; i < choice->n_slow; i++) {
+        CS_TRY(cs_nic_fault_parse(choice->slow[i], true, "--slow-nic", &faults[(*n_p)++], err));
+    }
+    return CS_OK;
+}
+
+static cs_status check_nics(const whatif_job *j, cs_error *err)
+{
+    if (j->nic.topology == NULL || j->replay.calibration == NULL) {
+        return CS_FAIL(err, CS_EINVAL, j->nic.topology == NULL ? "--topology" : "--calibration",
+                       "is missing: a NIC that fails needs --topology NAME|FILE, the servers, and "
+                       "--calibration FILE, a log of nccl-tests from before");
+    }
+    return CS_OK;
+}
+
+/* 1 GiB, or the nearest size that was measured. */
+static uint64_t usual_size(const cs_calibration *c)
+{
+    const uint64_t least = c->regimes[0].min_bytes, most = c->regimes[c->n_regimes - 1].max_bytes;
+    const uint64_t usual = (uint64_t)1 << 30;
+
+    return usual < least ? least : usual > most ? most : usual;
+}
+
+/* Answer for every size; what is not calibrated for one of several is said of that. */
+static cs_status ask_nics(cs_nic_question *q, const uint64_t *sizes, size_t n_sizes,
+                          cs_nic_report *reports, size_t *n_p, cs_error *err)
+{
+    cs_error first = {0};
+
+    for (size_t i = 0; i < n_sizes; i++) {
+        cs_error wrong   = {0};
+        q->bytes         = sizes[i];
+        cs_status status = cs_nic_answer(q, &reports[*n_p], &wrong);
+        char      reason[512];
+        if (status == CS_OK) {
+            (*n_p)++;
+        } else if (status != CS_ENOTSUP) {
+            *err = wrong;
+            return status;
+        } else if (n_sizes > 1) {
+            cs_error_reason(&wrong, reason, sizeof reason);
+            fprintf(stderr, "collsim: note: size %llu: %s\n", (unsigned long long)sizes[i], reason);
+        }
+        if (first.status == CS_OK) {
+            first = wrong;
+        }
+    }
+    if (*n_p == 0) {
+        *err = first;
+        return first.status;
+    }
+    return CS_OK;
+}
+
+static void print_nics(const cs_nic_report *reports, size_t n, cs_result_format format,
+                       cs_text *text)
+{
+    switch (format) {
+    case CS_AS_TABLE: cs_nic_table(reports, n, text); break;
+    case CS_AS_JSON: cs_nic_json(reports, n, text); break;
+    case CS_AS_CSV: cs_nic_csv(reports, n, text); break;
+    }
+}
+
+static cs_status answer_question(const whatif_job *j, cs_nic_question *q, cs_text *text,
+                                 cs_error *err)
+{
+    cs_nic_report reports[MAX_NAMES] = {0};
+    uint64_t      sizes[MAX_NAMES];
+    size_t        n = 0, n_sizes = 0;
+
+    CS_TRY(read_sizes(&j->replay, sizes, &n_sizes, err));
+    if (n_sizes == 0) {
+        sizes[n_sizes++] = usual_size(q->calibration);
+    }
+    cs_status status = ask_nics(q, sizes, n_sizes, reports, &n, err);
+    if (status == CS_OK) {
+        print_nics(reports, n, j->format, text);
+    }
+    for (size_t i = 0; i < n; i++) {
+        cs_nic_report_free(&reports[i]);
+    }
+    return status;
+}
+
+static cs_status answer_nics(const whatif_job *j, const cs_config *config, cs_text *text,
+                             cs_error *err)
+{
+    char            list[LIST_BYTES];
+    const char     *names[MAX_NAMES];
+    cs_nic_fault    faults[2 * MAX_NICS];
+    cs_calibration *calibration = NULL;
+    cs_nic_question q           = {.config   = config,
+                                   .topology = j->nic.topology,
+                                   .n_ranks  = j->nic.n_ranks,
+                                   .faults   = faults,
+                                   .baseline = j->replay.baseline};
+
+    CS_TRY(check_nics(j, err));
+    CS_TRY(read_nics(&j->nic, faults, &q.n_faults, err));
+    CS_TRY(read_names(&j->replay, list, names, &q.n_algorithms, err));
+    q.algorithms = q.n_algorithms > 0 ? names : NULL;
+    cs_config_say_notes(config);
+    CS_TRY(cs_calibration_load(j->replay.calibration, &calibration, err));
+    q.calibration    = calibration;
+    cs_status status = answer_question(j, &q, text, err);
+    cs_calibration_free(calibration);
+    return status;
+}
+
 static cs_status answer(void *job, cs_text *text, cs_error *err)
 {
     const whatif_job *j      = job;
@@ -225,8 +439,9 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
     CS_TRY(check_args(j, err));
     cs_status status = load(j, &config, err);
     if (status == CS_OK) {
-        status = wants_trace(j) ? answer_trace(j, config, text, err)
-                                : answer_faults(j, config, text, err);
+        status = wants_nics(j)    ? answer_nics(j, config, text, err)
+                 : wants_trace(j) ? answer_trace(j, config, text, err)
+                                  : answer_faults(j, config, text, err);
     }
     cs_config_free(config);
     return status == CS_OK ? cs_cli_write_output(j->output, text, err) : status;
@@ -239,8 +454,9 @@ static int whatif_run(int count, char *const *words)
 }
 
 const cs_command cs_command_whatif = {
-    .name    = "whatif",
-    .usage   = "whatif CONFIG.json [options] | whatif --trace FILE [CONFIG.json] [options]",
+    .name  = "whatif",
+    .usage = "whatif CONFIG.json [options] | whatif --trace FILE [CONFIG.json] [options] | whatif "
+             "--kill-nic NIC --topology NAME|FILE --calibration FILE [options]",
     .summary = "what a job loses to failing NICs, or to ranks that come late in a trace",
     .tables  = whatif_tables,
     .run     = whatif_run,

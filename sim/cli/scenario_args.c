@@ -32,7 +32,7 @@ const cs_arg cs_scenario_args[] = {
     KEY(0, "nvlink-concurrent", "N", "cluster.nvlink.concurrent", "links of a mesh that a GPU drives at once (all)"),
     CS_ARG_KEY(0, "topology", "NAME|FILE", "cluster.topology", CS_SET_NAME, NULL,
                "servers and the network between them: a preset or a file"),
-    KEY(0, "calibration", "FILE", "calibration", "alpha and bandwidth from 'collsim calibrate'"),
+    KEY(0, "calibration", "FILE", "calibration", "alpha and bandwidth from 'collsim calibrate', or a log of nccl-tests"),
     CS_ARG_KEY(0, "late", "RANK=TIME", "arrivals.late[]", CS_SET_PARTS, "rank=delay",
                "rank arrives TIME after the first (repeatable)"),
 #define CS_FAULT(kind, key, least, most, slowdown, help, option, letter, option_help)              \

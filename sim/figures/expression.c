@@ -6,6 +6,7 @@
 
 #include "analytic/formula.h"
 #include "cs/named.h"
+#include "cs/units.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -222,28 +223,47 @@ static double of_near(const double *a, size_t n)
     return a[0] == a[1] || fabs(a[0] - a[1]) <= a[2] * fabs(a[1]);
 }
 
+/* The number or the time in seconds that stands behind `words` in `text`, up to a blank or one of
+ * ",;:@="; nan where there is none. */
+static double of_number_behind(const char *text, const char *words)
+{
+    char        token[40];
+    const char *at     = strstr(text, words);
+    double      value  = NAN;
+    size_t      length = at != NULL ? strcspn(at + strlen(words), " ,;:@=") : sizeof token;
+
+    if (length < sizeof token) {
+        memcpy(token, at + strlen(words), length);
+        token[length] = '\0';
+        value         = cs_parse_time(token, &value, "", NULL) == CS_OK ? value : (double)NAN;
+    }
+    return value;
+}
+
 typedef struct function {
     const char *name;
     size_t      n_least, n_most;
     double (*value)(const double *a, size_t n);
     double (*of_one)(double x); /* instead */
     bool is_question;
+    double (*of_texts)(const char *a, const char *b); /* instead */
 } function;
 
 static const function functions[] = {
-    {"min", 1, MOST_ARGUMENTS, of_min, NULL, false},
-    {"max", 1, MOST_ARGUMENTS, of_max, NULL, false},
-    {"first", 1, MOST_ARGUMENTS, of_first, NULL, false},
-    {"smallest", 2, MOST_ARGUMENTS, of_smallest, NULL, false},
-    {"which_smallest", 2, MOST_ARGUMENTS, of_which_smallest, NULL, false},
-    {"abs", 1, 1, NULL, fabs, false},
-    {"floor", 1, 1, NULL, floor, false},
-    {"ceil", 1, 1, NULL, ceil, false},
-    {"round", 1, 1, NULL, round, false},
-    {"sqrt", 1, 1, NULL, sqrt, false},
-    {"log2", 1, 1, NULL, log2, false},
-    {"is_nan", 1, 1, of_is_nan, NULL, true},
-    {"near", 3, 3, of_near, NULL, true},
+    {"min", 1, MOST_ARGUMENTS, of_min, NULL, false, NULL},
+    {"max", 1, MOST_ARGUMENTS, of_max, NULL, false, NULL},
+    {"first", 1, MOST_ARGUMENTS, of_first, NULL, false, NULL},
+    {"smallest", 2, MOST_ARGUMENTS, of_smallest, NULL, false, NULL},
+    {"which_smallest", 2, MOST_ARGUMENTS, of_which_smallest, NULL, false, NULL},
+    {"abs", 1, 1, NULL, fabs, false, NULL},
+    {"floor", 1, 1, NULL, floor, false, NULL},
+    {"ceil", 1, 1, NULL, ceil, false, NULL},
+    {"round", 1, 1, NULL, round, false, NULL},
+    {"sqrt", 1, 1, NULL, sqrt, false, NULL},
+    {"log2", 1, 1, NULL, log2, false, NULL},
+    {"is_nan", 1, 1, of_is_nan, NULL, true, NULL},
+    {"near", 3, 3, of_near, NULL, true, NULL},
+    {"number_behind", 2, 2, NULL, NULL, false, of_number_behind},
 };
 
 enum { N_FUNCTIONS = sizeof functions / sizeof functions[0] };
@@ -295,6 +315,19 @@ static void refuse_name(parser *p, const char *name, const char *kind)
                   near != NULL ? "'?" : "");
 }
 
+static cs_operand value_of_texts(parser *p, const function *f, const call *c)
+{
+    if (c->n != f->n_most) {
+        refuse_count(p, c, f->n_least, f->n_most);
+        return nothing();
+    }
+    const char *a = c->arguments[0].text, *b = c->arguments[1].text;
+    if ((a == NULL || b == NULL) && !has_failed(p)) {
+        (void)CS_FAIL(&p->error, CS_EINVAL, "", "%s takes two texts", f->name);
+    }
+    return has_failed(p) ? nothing() : number(f->of_texts(a, b));
+}
+
 static cs_operand call_value(parser *p, const call *c)
 {
     double     numbers[MOST_ARGUMENTS];
@@ -303,6 +336,9 @@ static cs_operand call_value(parser *p, const call *c)
 
     for (size_t i = 0; i < N_FUNCTIONS; i++) {
         const function *f = &functions[i];
+        if (strcmp(f->name, c->name) == 0 && f->of_texts != NULL) {
+            return value_of_texts(p, f, c);
+        }
         if (strcmp(f->name, c->name) == 0) {
             if (!numbers_of(p, c, f->n_least, f->n_most, numbers)) {
                 return nothing();

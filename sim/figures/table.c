@@ -302,20 +302,31 @@ static cs_status add_run(cs_figure_table *table, size_t run, cs_config *at, cs_f
 
 /* ---- the points ---- */
 
-/* The names of a point: its own, and those of a line of the data. */
-static json_t *lets_of(const cs_config *at, json_t *line)
+/* The names of a point: its own, and those of a line of the data. None may be in both. */
+static cs_status set_lets(const cs_figure *figure, cs_figure_point *point, const cs_config *at,
+                          json_t *line, cs_error *err)
 {
-    json_t *own = json_object_get(json_object_get(at->tree, "figure"), "let");
+    json_t     *own = json_object_get(json_object_get(at->tree, "figure"), "let"), *value;
+    const char *name;
 
+    point->lets =
+        line != NULL && own != NULL ? json_copy(own) : json_incref(line != NULL ? line : own);
     if (line == NULL || own == NULL) {
-        return json_incref(line != NULL ? line : own);
+        return CS_OK;
     }
-    json_t *both = json_copy(own);
-    if (both != NULL && json_object_update(both, line) != 0) {
-        json_decref(both);
-        both = NULL;
+    json_object_foreach(line, name, value)
+    {
+        if (json_object_get(own, name) != NULL) {
+            char     path[CS_PATH_BYTES];
+            cs_error wrong = {0};
+            cs_path_add_key(path, "figure.let", name);
+            (void)CS_FAIL(&wrong, CS_EINVAL, path, "a column of the data has that name, too");
+            return cs_figure_blame(figure, path, &wrong, err);
+        }
     }
-    return both;
+    return point->lets != NULL && json_object_update(point->lets, line) == 0
+               ? CS_OK
+               : CS_NO_MEMORY(err, "the names of a row");
 }
 
 /* The point of a sweep becomes one of the table, or one for each line of the data. */
@@ -330,7 +341,7 @@ static cs_status add_point(cs_figure_table *table, const cs_config *group, size_
     if (status != CS_OK) {
         return status;
     }
-    point->lets     = lets_of(at, line);
+    status          = set_lets(figure, point, at, line, err);
     point->items    = CS_ARENA_NEW(&table->arena, size_t, figure->n_runs);
     point->refusals = CS_ARENA_NEW(&table->arena, const char *, figure->n_runs);
     for (size_t i = 0; i < figure->n_runs && point->items != NULL; i++) {
@@ -339,10 +350,10 @@ static cs_status add_point(cs_figure_table *table, const cs_config *group, size_
     table->n_points++;
     (void)json_object_del(at->tree, "figure");
     (void)json_object_del(at->tree, "name");
-    bool has_lets = point->lets != NULL || line == NULL;
-    status        = point->items != NULL && point->refusals != NULL && has_lets
-                        ? cs_config_case(at, 0, &point->base, err)
-                        : CS_NO_MEMORY(err, "%zu runs of a row", figure->n_runs);
+    if (point->items == NULL || point->refusals == NULL) {
+        status = CS_NO_MEMORY(err, "%zu runs of a row", figure->n_runs);
+    }
+    status = status == CS_OK ? cs_config_case(at, 0, &point->base, err) : status;
     for (size_t i = 0; i < figure->n_runs && status == CS_OK; i++) {
         status = add_run(table, i, at, point, err);
     }

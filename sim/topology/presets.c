@@ -53,6 +53,12 @@ const cs_preset cs_presets[] = {
     {"p5.48xlarge", "8 H100, NVSwitches of 450 GB/s, 32 EFA NICs of 100 Gb/s, four a GPU",
      "Amazon EC2 P5 instances", 1, NULL,
      SERVER(8, 2, 8, 32, CS_MESH_SWITCHED, 450, 12.5, 15.75, 63, 31.5, 128, 0, 3, 1, 8)},
+    /* 3 UPI links of 10.4 GT/s. */
+    {"p4d.24xlarge", "8 A100, NVSwitches of 300 GB/s, 4 EFA NICs of 100 Gb/s, two GPUs a NIC",
+     "Amazon EC2 P4 instances", 1, NULL,
+     SERVER(8, 2, 4, 4, CS_MESH_SWITCHED, 300, 12.5, 15.75, 31.5, 31.5, 62.4, 0, 3, 1, 8)},
+    {"p4de.24xlarge", "the same with GPUs of 80 GB", "Amazon EC2 P4 instances", 1, NULL,
+     SERVER(8, 2, 4, 4, CS_MESH_SWITCHED, 300, 12.5, 15.75, 31.5, 31.5, 62.4, 0, 3, 1, 8)},
     /* NV4 pairs; UPI 3 * 11.2 GT/s * 2 B = 67, 60 in use; 13.6 across for one GPU is fitted. */
     {"parallel-rings-a", "4 A30 on two sockets, NVLink pairs, 4 NICs of 100 Gb/s; 4 servers",
      "Parallel Rings, cluster A; rates in use and start-up times are fitted", 4, NULL,

@@ -104,7 +104,7 @@ static const cs_algorithm planned_algorithm = {
     .name          = "planned",
     .summary       = "the schedule of another algorithm for another scenario",
     .source        = "none: a tool of this project",
-    .collectives   = 1u << CS_ALLREDUCE,
+    .collectives   = (1u << CS_COLLECTIVE_COUNT) - 1, /* where the algorithm does */
     .options_bytes = sizeof(planned_options),
     .check         = planned_check,
     .open          = planned_open,
@@ -444,8 +444,9 @@ static cs_status replay(cs_caller *caller, const cs_call *call, size_t n_planned
     }
     caller->n_replays += status == CS_OK;
     if (status == CS_OK && !outcome.verified) {
-        status = CS_FAIL(err, CS_EINTERNAL, "", "%s is not a correct AllReduce: %s",
-                         call->schedule->algorithm->name, outcome.verdict.text);
+        status = CS_FAIL(err, CS_EINTERNAL, "", "%s is not a correct %s: %s",
+                         call->schedule->algorithm->name,
+                         cs_collective_name(actual.scenario.collective), outcome.verdict.text);
     }
     cs_job_release(&actual);
     if (status == CS_OK) {

@@ -70,6 +70,8 @@ Test(figure_data, what_is_wrong_is_said_with_its_place)
         {"name,n\n\"ring\"x,2\n", "d.csv:2:1", "a cell in quotes has no end"},
         {"name,n\nring,\xff\n", "d.csv:2:6: n", "UTF-8"},
         {"name,n\nring,two\n", "f.json:4", "is the text 'two'"},
+        {"name,n,own\nring,2,3\n", "f.json:3",
+         "figure.let.own: a column of the data has that name"},
         {"other,n\nring,2\n", "f.json:4", "unknown name 'name'"},
     };
 

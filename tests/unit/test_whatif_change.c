@@ -831,7 +831,7 @@ Test(whatif_change, adapcc_loses_less_than_a_restart)
 
 /* ---- all together ---- */
 
-static const char *const everything =
+static const char everything[] =
     "\"seed\": %d, \"profile\": {\"period\": 20}, \"faults\": [%s], \"policies\": [\"nccl_rings\", "
     "\"adapcc\", {\"algorithm\": \"adapcc\", \"label\": \"once\", \"profile\": \"no\"}, "
     "\"stragglar\", "

@@ -211,7 +211,7 @@ cs_status cap_options_parse(int argc, char **argv, const cap_program *program, v
         CS_TRY(argv[i][0] == '-' ? take_option(argc, argv, &i, program, target, options, err)
                                  : add_schedule(options, argv[i], err));
     }
-    return options->n_schedules > 0
+    return options->n_schedules > 0 || program->needs_no_schedule
                ? CS_OK
                : CS_FAIL(
                      err, CS_EINVAL, "",

@@ -25,9 +25,10 @@ typedef struct cap_option {
 
 /* A program: what its help says, and its own options. */
 typedef struct cap_program {
-    const char       *name;    /* "collsim-testbed" */
-    const char       *summary; /* one line */
-    const cap_option *options; /* or NULL */
+    const char       *name;              /* "collsim-testbed" */
+    const char       *summary;           /* one line */
+    const cap_option *options;           /* or NULL */
+    bool              needs_no_schedule; /* something can be done without */
 } cap_program;
 
 /* A rank that enters later. */

@@ -179,9 +179,9 @@ static const cap_option own_options[] = {
 };
 
 static const cap_program program = {
-    "collsim-testbed",
-    "run collsim's schedules over TCP, all ranks in one process, and check every number",
-    own_options};
+    .name    = "collsim-testbed",
+    .summary = "run collsim's schedules over TCP, all ranks in one process, and check every number",
+    .options = own_options};
 
 /* May threads have that priority here? */
 static bool is_permitted(int priority)

@@ -49,7 +49,18 @@ static const char fences[] = HEAD(3, 1, 4000) ", \"transfers\": [" SENDS(
                             "{\"round\": 2, \"src\": 0, \"dst\": 2, \"chunk\": 0, \"op\": "
                             "\"exchange\", \"fence\": true}, " SENDS(3, 0, 1, 0, "copy") "]}";
 
-static const char *const all[] = {exchange, chain, slots, fences};
+/* Rank 0 gathers over both its links and gives back: two servers of two ranks. */
+static const char both_links
+    [] = HEAD(4, 1, 400000) ", \"gpus_per_server\": 2, \"transfers\": [" SENDS(0, 3, 2, 0, "reduce") ", " SENDS(
+        1, 2, 0, 0,
+        "reduce") ", " SENDS(1, 1, 0, 0,
+                             "reduce") ", " SENDS(2, 0, 2, 0,
+                                                  "copy") ", " SENDS(2, 0, 1, 0,
+                                                                     "copy") ", " SENDS(3, 2, 3, 0,
+                                                                                        "copy") "]"
+                                                                                                "}";
+
+static const char *const all[] = {exchange, chain, slots, fences, both_links};
 enum { N_ALL = sizeof all / sizeof all[0] };
 
 typedef struct made {
@@ -138,6 +149,22 @@ Test(capture_job, an_exchange_is_two_messages_that_wait_for_each_other)
     release(&m);
 }
 
+Test(capture_job, what_is_only_added_waits_for_no_other_link)
+{
+    made               m        = must_make(both_links);
+    const cap_message *messages = m.job->messages;
+
+    /* Both are added to what rank 0 has: the second must not hold its port for the first. */
+    cr_assert_eq(messages[1].link, CS_NIC);
+    cr_assert_eq(messages[2].link, CS_NVLINK);
+    cr_assert_eq(messages[2].place_after_receives[CS_NIC], 0);
+    /* What is sent on has both; a copy comes after what was added before it. */
+    cr_assert_eq(messages[3].data_after_receives[CS_NIC], 1);
+    cr_assert_eq(messages[3].data_after_receives[CS_NVLINK], 1);
+    cr_assert_eq(messages[3].place_after_receives[CS_NVLINK], 1);
+    release(&m);
+}
+
 Test(capture_job, parts_that_bring_the_same_are_sent_once)
 {
     made     m = must_make(HEAD(2, 1, 400) ", \"slots\": 2, \"transfers\": ["
@@ -205,9 +232,9 @@ typedef struct world {
     way            *ways; /* [n_messages] */
     pthread_mutex_t lock;
     pthread_cond_t  changed;
-    bool            is_slow, is_aborted; /* it takes long to read what is sent */
-    uint32_t        fails_at;            /* this message cannot be sent */
-    uint32_t        on_port[8][2], most; /* messages that a rank sends, receives */
+    bool            is_slow, is_aborted;             /* it takes long to read what is sent */
+    uint32_t        fails_at;                        /* this message cannot be sent */
+    uint32_t        on_port[8][CS_FABRICS][2], most; /* messages that a rank sends, receives */
 } world;
 
 static void nap(void)
@@ -215,18 +242,20 @@ static void nap(void)
     (void)nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
 }
 
-static void count_port(world *w, uint32_t rank, int end, int change)
+static void count_port(world *w, uint32_t rank, uint32_t link, int end, int change)
 {
+    uint32_t *on_port = &w->on_port[rank][link][end];
+
     (void)pthread_mutex_lock(&w->lock);
-    w->on_port[rank][end] += (uint32_t)change;
-    w->most = w->on_port[rank][end] > w->most ? w->on_port[rank][end] : w->most;
+    *on_port += (uint32_t)change;
+    w->most = *on_port > w->most ? *on_port : w->most;
     (void)pthread_mutex_unlock(&w->lock);
 }
 
 static cs_status clear(void *state, const cap_message *m, cs_error *err)
 {
     (void)err;
-    count_port(state, m->dst, 1, 1);
+    count_port(state, m->dst, m->link, 1, 1);
     cap_signals_clear(((world *)state)->signals, m);
     return CS_OK;
 }
@@ -239,7 +268,7 @@ static cs_status await_clear(void *state, const cap_message *m, cs_error *err)
 static cs_status confirm(void *state, const cap_message *m, cs_error *err)
 {
     (void)err;
-    count_port(state, m->dst, 1, -1);
+    count_port(state, m->dst, m->link, 1, -1);
     cap_signals_confirm(((world *)state)->signals, m);
     return CS_OK;
 }
@@ -248,7 +277,7 @@ static cs_status await_confirm(void *state, const cap_message *m, cs_error *err)
 {
     cs_status status = cap_signals_await_confirm(((world *)state)->signals, m, err);
 
-    count_port(state, m->src, 0, -1);
+    count_port(state, m->src, m->link, 0, -1);
     return status;
 }
 
@@ -268,7 +297,7 @@ static cs_status send_floats(void *state, const cap_message *m, const float *val
     if (m->id == w->fails_at) {
         return CS_FAIL(err, CS_EIO, "", "message %u cannot be sent", m->id);
     }
-    count_port(w, m->src, 0, 1);
+    count_port(w, m->src, m->link, 0, 1);
     for (int half = 0; half < 2; half++) {
         uint64_t part = half == 0 ? count / 2 : count - count / 2;
         (void)pthread_mutex_lock(&w->lock);
@@ -563,7 +592,7 @@ Test(capture_options, late_ranks)
 {
     char *argv[] = {WORD("p"),           WORD("a.json"), WORD("--late"),        WORD("1=2ms"),
                     WORD("--late=0=1s"), WORD("b.json"), WORD("--repetitions"), WORD("9")};
-    const cap_program program = {"p", "", NULL};
+    const cap_program program = {.name = "p", .summary = ""};
     cap_options       o;
     cs_error          err    = {0};
     double           *late_s = NULL;
@@ -584,7 +613,7 @@ Test(capture_options, late_ranks)
 static cs_status everything(const char *text, cs_error *err)
 {
     char             *argv[]   = {WORD("p"), WORD("a.json"), WORD("--late"), WORD("1=2ms")};
-    const cap_program program  = {"p", "", NULL};
+    const cap_program program  = {.name = "p", .summary = ""};
     cap_measurement   measured = {0};
     cap_signals      *signals  = NULL;
     cap_options       o        = {0};

@@ -1,0 +1,1030 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* NICs that fail, from a topology and a log: see whatif/nic.h.
+ *
+ * A start-up time and a rate of the NICs are looked for with which a replay of the baseline takes
+ * A without any bytes and A + B S with all of them. Times of replays grow with both, so that they
+ * are found between brackets. Where the baseline takes more than A on NICs without a start-up time,
+ * that stays 0 and the rate alone is fitted.
+ *
+ * The calls are those of a job (whatif/call.h) whose NICs fail in three ways one after the other,
+ * once for each sharing, and are whole again afterwards. */
+#include "whatif/nic.h"
+
+#include "base/alloc.h"
+#include "cs/units.h"
+#include "scenario/scenario_json.h"
+#include "topology/topology_file.h"
+#include "whatif/call.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ALGORITHMS = 128, MAX_FIRST = 2 };
+
+/* The best estimate, and the two ends of the interval. */
+typedef enum corner { MIDDLE, LOW, HIGH, CORNERS } corner;
+
+#define EPOCH_S  1e9   /* how long the NICs stay in one of their states: longer than any call */
+#define FAST_BPS 1e15  /* a rate at which bytes take no time */
+#define ROUNDING 1e-9  /* relative: two rates or times are the same */
+#define CLOSE    1e-13 /* relative: how well a time is met */
+
+typedef struct study {
+    const cs_nic_question *question;
+    cs_nic_report         *report;
+    cs_arena               scratch;
+    cs_config             *config;                     /* an algorithm for each case; owned */
+    const char            *names[MAX_ALGORITHMS];      /* the baseline first */
+    size_t                 n_names, n_first;           /* the first can have run .. */
+    bool                   first_is_wanted[MAX_FIRST]; /* .. and were asked for, too */
+    cs_case               *cases; /* [n_names]; owned, the first n_cases are built */
+    size_t                 n_cases;
+    cs_whatif_schedule    *schedules; /* [n_names] */
+    cs_job                 call;      /* of all ranks on whole NICs; its NICs are the topology's */
+    cs_fabric              nics[CORNERS];
+    bool                   has_corner[CORNERS];
+    cs_timeline            timeline;               /* its parts are the scratch's */
+    double                *known[CS_NIC_SHARINGS]; /* [n_failed] what a schedule is made for */
+    bool                  *is_excluded;            /* [n_failed] nobody is */
+} study;
+
+static const char *const sharing_names[] = {
+#define X(id, name, text) name,
+    CS_NIC_SHARING_MAP(X)
+#undef X
+};
+
+const char *cs_nic_sharing_name(cs_nic_sharing sharing)
+{
+    return sharing_names[sharing];
+}
+
+/* ---- what fails ---- */
+
+static cs_status parse_nic(const char *name, const char *where, cs_nic_fault *fault, cs_error *err)
+{
+    const char *dot = strchr(name, '.');
+    char        first[16];
+    uint64_t    server = 0, nic = 0;
+    size_t      length = dot != NULL ? (size_t)(dot - name) : 0;
+
+    if (length >= sizeof first || (dot != NULL && length == 0)) {
+        return CS_FAIL(err, CS_EINVAL, where, "'%.60s' is no NIC: accepted is [SERVER.]NIC", name);
+    }
+    memcpy(first, name, length);
+    first[length] = '\0';
+    if (length > 0) {
+        CS_TRY(cs_parse_integer(first, 0, CS_MAX_RANKS, &server, where, err));
+    }
+    CS_TRY(
+        cs_parse_integer(dot != NULL ? dot + 1 : name, 0, CS_MACHINE_MAX_NICS, &nic, where, err));
+    fault->server = (uint32_t)server;
+    fault->nic    = (uint32_t)nic;
+    return CS_OK;
+}
+
+cs_status cs_nic_fault_parse(const char *text, bool is_slow, const char *where,
+                             cs_nic_fault *fault_p, cs_error *err)
+{
+    const char  *form  = is_slow ? "[SERVER.]NIC=L" : "[SERVER.]NIC";
+    const char  *sign  = strchr(text, '=');
+    cs_nic_fault fault = {.slowdown = (double)INFINITY};
+    char         name[64];
+    size_t       length = sign != NULL ? (size_t)(sign - text) : strlen(text);
+
+    if (strchr(text, '@') != NULL) {
+        return CS_FAIL(err, CS_EINVAL, where,
+                       "'%.60s': a NIC fails before the call here, accepted is %s; for a time, "
+                       "'run' has --slow RANK=L@FROM:UNTIL, and a job has 'faults' (whatif "
+                       "CONFIG.json)",
+                       text, form);
+    }
+    if ((sign != NULL) != is_slow || length >= sizeof name) {
+        return CS_FAIL(err, CS_EINVAL, where, "'%.60s': accepted is %s", text, form);
+    }
+    memcpy(name, text, length);
+    name[length] = '\0';
+    CS_TRY(parse_nic(name, where, &fault, err));
+    if (is_slow) {
+        CS_TRY(cs_parse_number(sign + 1, &fault.slowdown, where, err));
+        if (!(fault.slowdown >= 1 && fault.slowdown <= CS_MAX_SLOWDOWN)) {
+            return CS_FAIL(err, CS_EINVAL, where,
+                           "'%.60s': L is what the rate of the NIC is "
+                           "divided by, accepted are 1 to %g",
+                           text, CS_MAX_SLOWDOWN);
+        }
+    }
+    *fault_p = fault;
+    return CS_OK;
+}
+
+/* ---- the NICs of a server ---- */
+
+/* The NICs that the GPUs use; the arrays are the scratch's. */
+typedef struct nics {
+    uint32_t n;        /* of the machine */
+    bool    *is_used;  /* [n] */
+    double  *rate_Bps; /* [n] */
+    double  *slowdown; /* [n] of the server that is looked at */
+} nics;
+
+/* What the NICs that work carry, shared in a way; 0: none works. */
+static double carried_Bps(const nics *k, cs_nic_sharing sharing)
+{
+    double   sum_Bps = 0, least_Bps = (double)INFINITY;
+    uint32_t n_working = 0;
+
+    for (uint32_t i = 0; i < k->n; i++) {
+        bool is_left = k->is_used[i] && !isinf(k->slowdown[i]) &&
+                       (sharing != CS_NIC_WITHOUT_SHARES || k->slowdown[i] == 1);
+        double rate_Bps = k->rate_Bps[i] / k->slowdown[i];
+        if (is_left) {
+            sum_Bps += rate_Bps;
+            least_Bps = fmin(least_Bps, rate_Bps);
+            n_working++;
+        }
+    }
+    return sharing == CS_NIC_EQUAL_SHARES && n_working > 0 ? n_working * least_Bps : sum_Bps;
+}
+
+static cs_status read_nics(study *s, const cs_machine *machine, nics *k, cs_error *err)
+{
+    cs_nic_report *report = s->report;
+    cs_nic_choice  choice;
+
+    *k = (nics){machine->n_nics, CS_ARENA_NEW(&s->scratch, bool, (size_t)machine->n_nics + 1),
+                CS_ARENA_NEW(&s->scratch, double, (size_t)machine->n_nics + 1),
+                CS_ARENA_NEW(&s->scratch, double, (size_t)machine->n_nics + 1)};
+    if (k->is_used == NULL || k->rate_Bps == NULL || k->slowdown == NULL ||
+        cs_machine_choose_nics(machine, report->gpus_per_server, &s->scratch, &choice) != CS_OK) {
+        return CS_NO_MEMORY(err, "%u NICs", machine->n_nics);
+    }
+    for (uint32_t i = 0; i < k->n; i++) {
+        const cs_device *nic = &machine->nics[i];
+        k->is_used[i]        = choice.sharers[i] > 0;
+        k->rate_Bps[i] = nic->is_pcie_assumed ? nic->wire_Bps : fmin(nic->wire_Bps, nic->pcie_Bps);
+        k->slowdown[i] = 1;
+        report->n_nics += k->is_used[i];
+    }
+    bool is_known       = machine->assumed[CS_RATE_NIC] == NULL;
+    report->nominal_Bps = is_known ? carried_Bps(k, CS_NIC_POOLED_SHARES) : (double)NAN;
+    return CS_OK;
+}
+
+static cs_status check_fault(const study *s, const nics *k, size_t index, cs_error *err)
+{
+    const cs_nic_fault *f     = &s->question->faults[index];
+    const char         *where = isinf(f->slowdown) ? "--kill-nic" : "--slow-nic";
+
+    if (f->server >= s->report->n_servers) {
+        return CS_FAIL(err, CS_EINVAL, where, "server %u is not there: accepted are 0 to %u",
+                       f->server, s->report->n_servers - 1);
+    }
+    if (f->nic >= k->n) {
+        return CS_FAIL(err, CS_EINVAL, where, "NIC %u is not there: a server of %s has 0 to %u",
+                       f->nic, s->question->topology, k->n - 1);
+    }
+    if (!k->is_used[f->nic]) {
+        return CS_FAIL(err, CS_EINVAL, where,
+                       "NIC %u is used by none of the %u GPUs, which use those nearest to them: "
+                       "nothing changes",
+                       f->nic, s->report->gpus_per_server);
+    }
+    for (size_t i = 0; i < index; i++) {
+        if (s->question->faults[i].server == f->server && s->question->faults[i].nic == f->nic) {
+            return CS_FAIL(err, CS_EINVAL, where, "NIC %u of server %u is given twice", f->nic,
+                           f->server);
+        }
+    }
+    return CS_OK;
+}
+
+/* The NICs of one server as the question has them, and by how much they are slower together. */
+static cs_status slow_server(const study *s, nics *k, uint32_t server, cs_nic_server *out,
+                             cs_error *err)
+{
+    *out = (cs_nic_server){.server = server};
+    for (uint32_t i = 0; i < k->n; i++) {
+        k->slowdown[i] = 1;
+    }
+    double whole_Bps[CS_NIC_SHARINGS];
+    for (cs_nic_sharing h = 0; h < CS_NIC_SHARINGS; h++) {
+        whole_Bps[h] = carried_Bps(k, h);
+    }
+    for (size_t i = 0; i < s->question->n_faults; i++) {
+        const cs_nic_fault *f = &s->question->faults[i];
+        if (f->server == server) {
+            k->slowdown[f->nic] = f->slowdown;
+            out->n_dead += isinf(f->slowdown) ? 1 : 0;
+            out->n_slow += f->slowdown > 1 && !isinf(f->slowdown) ? 1 : 0;
+        }
+    }
+    for (cs_nic_sharing h = 0; h < CS_NIC_SHARINGS; h++) {
+        out->slowdown[h] = fmax(1, whole_Bps[h] / carried_Bps(k, h));
+    }
+    if (isinf(out->slowdown[CS_NIC_POOLED_SHARES])) {
+        return CS_FAIL(err, CS_EINVAL, "--kill-nic",
+                       "server %u has no NIC left, and the others cannot reach it: accepted are "
+                       "up to %u of its %u NICs",
+                       server, s->report->n_nics - 1, s->report->n_nics);
+    }
+    return CS_OK;
+}
+
+/* Which servers have failed NICs, by number. */
+static cs_status read_faults(study *s, nics *k, cs_error *err)
+{
+    cs_nic_report *report = s->report;
+    size_t         n      = s->question->n_faults;
+
+    report->servers = CS_ARENA_NEW(&report->arena, cs_nic_server, n);
+    if (report->servers == NULL) {
+        return CS_NO_MEMORY(err, "%zu NICs that fail", n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        CS_TRY(check_fault(s, k, i, err));
+    }
+    for (uint32_t server = 0; server < report->n_servers && report->n_failed < n; server++) {
+        bool has_failed = false;
+        for (size_t i = 0; i < n; i++) {
+            has_failed = has_failed || s->question->faults[i].server == server;
+        }
+        if (has_failed) {
+            CS_TRY(slow_server(s, k, server, &report->servers[report->n_failed++], err));
+        }
+    }
+    return CS_OK;
+}
+
+/* ---- the cluster ---- */
+
+/* What contradicts the question. */
+static cs_status check_config(const cs_config *config, cs_error *err)
+{
+    static const char *const others[] = {"faults", "arrivals", "cluster.servers"};
+
+    if (cs_config_count(config) != 1) {
+        return CS_FAIL(err, CS_EINVAL, "sweep", "a NIC that fails takes one scenario");
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (cs_config_has(config, others[i])) {
+            return CS_FAIL(err, CS_EINVAL, others[i],
+                           "does not go with --kill-nic and --slow-nic: all ranks come together, "
+                           "servers are alike, and these NICs alone fail");
+        }
+    }
+    return CS_OK;
+}
+
+static cs_status set_number(study *s, const char *path, uint64_t value, const char *origin,
+                            cs_error *err)
+{
+    const cs_value number = {.type = CS_VALUE_WHOLE, .whole = (int64_t)value};
+    return cs_config_put(s->config, path, &number, origin, err);
+}
+
+/* The configuration of the cases, which the algorithms are an axis of: options that only some of
+ * them have are left out for others. */
+static cs_status set_config(study *s, cs_error *err)
+{
+    const cs_nic_question *q          = s->question;
+    const cs_value         topology   = {.type = CS_VALUE_TEXT, .text = q->topology};
+    const cs_value         collective = {.type = CS_VALUE_TEXT,
+                                         .text = cs_collective_name(q->calibration->collective)};
+    uint32_t               n_ranks    = q->n_ranks > 0 ? q->n_ranks : q->calibration->n_ranks;
+
+    CS_TRY(check_config(q->config, err));
+    CS_TRY(cs_config_at(q->config, 0, &s->config, err));
+    CS_TRY(cs_config_put(s->config, "cluster.topology", &topology, "--topology", err));
+    CS_TRY(cs_config_put(s->config, "collective", &collective, "--calibration", err));
+    CS_TRY(
+        set_number(s, "cluster.ranks", n_ranks, q->n_ranks > 0 ? "--ranks" : "--calibration", err));
+    return set_number(s, "bytes", q->bytes, "--bytes", err);
+}
+
+static cs_status set_algorithms(study *s, const char *const *names, size_t n, cs_error *err)
+{
+    cs_value values[MAX_ALGORITHMS];
+
+    for (size_t i = 0; i < n; i++) {
+        values[i] = (cs_value){.type = CS_VALUE_TEXT, .text = names[i]};
+    }
+    return cs_config_sweep_put(s->config, "algorithm.name", values, n, "--algorithm", err);
+}
+
+/* To see the cluster before it is known which algorithms there are: all of them, so that every
+ * option belongs to one. */
+static cs_status see_cluster(study *s, cs_error *err)
+{
+    const char *names[MAX_ALGORITHMS];
+    size_t      n = 0;
+    cs_case     c = {0};
+
+    for (; cs_algorithms[n] != NULL && n < MAX_ALGORITHMS; n++) {
+        names[n] = cs_algorithms[n]->name;
+    }
+    CS_TRY(set_algorithms(s, names, n, err));
+    cs_status status = cs_config_case(s->config, 0, &c, err);
+    if (status == CS_OK) {
+        const cs_cluster *cluster  = &c.job.scenario.cluster;
+        s->report->collective      = c.job.scenario.collective;
+        s->report->n_ranks         = cluster->n_ranks;
+        s->report->gpus_per_server = cluster->gpus_per_server;
+        s->report->n_servers       = cs_n_servers(cluster);
+        if (!cs_uses_nics(cluster)) {
+            status = CS_FAIL(
+                err, CS_ENOTSUP, "--topology",
+                "%u ranks are within one server of %s, so that the log says nothing of its NICs: "
+                "give a log of several servers, or fewer GPUs of each that were used (-g)",
+                cluster->n_ranks, s->question->topology);
+        } else if (cluster->servers != NULL || !cs_is_even(cluster)) {
+            status = CS_FAIL(err, CS_ENOTSUP, "--topology",
+                             "%s has servers that differ: accepted are servers that are alike",
+                             s->question->topology);
+        }
+    }
+    cs_case_free(&c);
+    return status;
+}
+
+/* The parts of a server. */
+static cs_status see_nics(study *s, cs_error *err)
+{
+    cs_topology_file file   = {0};
+    nics             k      = {0};
+    cs_status        status = cs_topology_open(s->question->topology, &s->scratch, &file, err);
+
+    if (status == CS_OK && file.site.machine == NULL) {
+        status = CS_FAIL(err, CS_ENOTSUP, "--topology",
+                         "%s does not say which NICs a server has: accepted are presets, NCCL's "
+                         "XML and nvidia-smi's matrix",
+                         s->question->topology);
+    } else if (status == CS_OK && file.site.machine->n_nics == 0) {
+        status = CS_FAIL(err, CS_ENOTSUP, "--topology", "%s has servers without NICs",
+                         s->question->topology);
+    }
+    if (status == CS_OK) {
+        status = read_nics(s, file.site.machine, &k, err);
+    }
+    if (status == CS_OK) {
+        status = read_faults(s, &k, err);
+    }
+    cs_topology_file_close(&file);
+    return status;
+}
+
+/* ---- the schedules ---- */
+
+static cs_status add_name(study *s, const char *name, const char *option, cs_error *err)
+{
+    const cs_algorithm *algorithm = NULL;
+    cs_error            unknown   = {0};
+    cs_status           status    = cs_algorithm_find(name, &algorithm, &unknown);
+
+    if (status != CS_OK) {
+        return CS_FAIL(err, status, option, "%s", unknown.message);
+    }
+    for (size_t i = 0; i < s->n_names; i++) {
+        if (strcmp(s->names[i], algorithm->name) == 0) {
+            if (i < MAX_FIRST) {
+                s->first_is_wanted[i] = true;
+            }
+            return CS_OK;
+        }
+    }
+    if (s->n_names == MAX_ALGORITHMS) {
+        return CS_FAIL(err, CS_EINVAL, option, "more than %d", MAX_ALGORITHMS);
+    }
+    s->names[s->n_names++] = algorithm->name;
+    return CS_OK;
+}
+
+/* The schedules that can have run, the most likely first: the one that is said; else the default of
+ * the cluster, then the one that takes least out of a server. */
+static size_t list_baselines(const study *s, const char *names[MAX_FIRST])
+{
+    const cs_nic_report *report = s->report;
+
+    if (s->question->baseline != NULL || s->question->calibration->schedule[0] != '\0') {
+        names[0] = s->question->baseline != NULL ? s->question->baseline
+                                                 : s->question->calibration->schedule;
+        return 1;
+    }
+    if (report->collective == CS_ALLTOALL) {
+        names[0] = "allpairs";
+        return 1;
+    }
+    names[0] = report->gpus_per_server > 1 ? "nccl_rings" : "ring";
+    names[1] = "parallel_rings";
+    return report->gpus_per_server > 1 ? 2 : 1;
+}
+
+/* The names: those that can have run first, then what is asked for, or all. */
+static cs_status choose_algorithms(study *s, cs_error *err)
+{
+    const cs_nic_question *q                = s->question;
+    const char            *first[MAX_FIRST] = {NULL, NULL};
+    size_t                 n_first          = list_baselines(s, first);
+
+    for (size_t i = 0; i < n_first; i++) {
+        CS_TRY(add_name(s, first[i], q->baseline != NULL ? "--baseline" : "--calibration", err));
+    }
+    s->n_first = s->n_names;
+    for (size_t i = 0; i < q->n_algorithms; i++) {
+        CS_TRY(add_name(s, q->algorithms[i], "--algorithm", err));
+    }
+    for (size_t i = 0; q->n_algorithms == 0 && cs_algorithms[i] != NULL; i++) {
+        if ((cs_algorithms[i]->collectives >> s->report->collective & 1u) != 0) {
+            CS_TRY(add_name(s, cs_algorithms[i]->name, "--algorithm", err));
+        }
+    }
+    return CS_OK;
+}
+
+static cs_status build_cases(study *s, cs_error *err)
+{
+    CS_TRY(choose_algorithms(s, err));
+    CS_TRY(set_algorithms(s, s->names, s->n_names, err));
+    s->cases     = CS_NEW(cs_case, s->n_names);
+    s->schedules = CS_ARENA_NEW(&s->scratch, cs_whatif_schedule, s->n_names);
+    if (s->cases == NULL || s->schedules == NULL) {
+        return CS_NO_MEMORY(err, "%zu scenarios", s->n_names);
+    }
+    for (size_t i = 0; i < s->n_names; i++) {
+        CS_TRY(cs_config_case(s->config, i, &s->cases[i], err));
+        s->n_cases++;
+        s->schedules[i] = (cs_whatif_schedule){s->cases[i].job.algorithm, s->cases[i].job.options};
+    }
+    s->call                              = s->cases[0].job;
+    s->call.verify                       = true;
+    s->call.is_checked                   = false;
+    s->call.scenario.arrival_s           = NULL;
+    s->call.scenario.cluster.topology    = NULL; /* ports alone, of pooled NICs */
+    s->call.scenario.cluster.nic_sharers = 0;
+    s->report->model                     = s->call.model->name;
+    return CS_OK;
+}
+
+/* ---- the NICs of the log ---- */
+
+/* A time of the baseline as a function of what is looked for. */
+typedef struct search {
+    const study              *study;
+    const cs_whatif_schedule *schedule;
+    double                    alpha_s; /* of the NICs; NAN: it is what is looked for, and no byte
+                                          takes time; else one over the rate is */
+} search;
+
+static cs_status time_at(const search *q, double x, double *time_s_p, cs_error *err)
+{
+    cs_job     job     = q->study->call;
+    cs_fabric *fabrics = job.scenario.cluster.fabrics;
+    cs_outcome outcome = {0};
+    uint64_t   bytes   = job.scenario.bytes;
+    uint64_t   few     = (uint64_t)q->study->report->n_ranks * q->study->report->gpus_per_server;
+
+    if (isnan(q->alpha_s)) { /* a byte for every part that a ring makes of the buffer */
+        for (uint32_t f = 0; f < CS_FABRICS; f++) {
+            fabrics[f].bandwidth_Bps = FAST_BPS;
+        }
+        fabrics[CS_NIC].alpha_s = x;
+        job.scenario.bytes      = bytes < few ? bytes : few;
+    } else {
+        fabrics[CS_NIC].alpha_s       = q->alpha_s;
+        fabrics[CS_NIC].bandwidth_Bps = fmin(1 / x, FAST_BPS);
+    }
+    job.verify = false;
+    cs_job_set_algorithm(&job, q->schedule->algorithm, &q->schedule->options);
+    cs_status status = cs_job_resolve(&job, err);
+    if (status == CS_OK) {
+        status = cs_job_replay(&job, NULL, 0, &outcome, err);
+    }
+    cs_job_release(&job);
+    *time_s_p = outcome.elapsed_s;
+    return status;
+}
+
+/* The x >= 0 at which the time is `target_s`; 0 where it is no less there. From a bracket whose
+ * upper end is `guess` > 0 or more, by secants that keep the bracket (Illinois). */
+static cs_status find(const search *q, double target_s, double guess, double *x_p, cs_error *err)
+{
+    double low = 0, high = guess, below, above, t;
+
+    CS_TRY(time_at(q, low, &below, err));
+    *x_p = 0;
+    if (below >= target_s) {
+        return CS_OK;
+    }
+    CS_TRY(time_at(q, high, &above, err));
+    while (above < target_s) {
+        low   = high;
+        below = above;
+        high *= 4;
+        CS_TRY(time_at(q, high, &above, err));
+    }
+    below -= target_s;
+    above -= target_s;
+    *x_p = high;
+    for (int i = 0, side = 0; i < 200 && high - low > high * 1e-15; i++) {
+        *x_p = low + (high - low) * -below / (above - below);
+        CS_TRY(time_at(q, *x_p, &t, err));
+        t -= target_s;
+        if (fabs(t) <= CLOSE * target_s) {
+            break;
+        }
+        if (t < 0) {
+            low   = *x_p;
+            below = t;
+            above = side < 0 ? above / 2 : above;
+            side  = -1;
+        } else {
+            high  = *x_p;
+            above = t;
+            below = side > 0 ? below / 2 : below;
+            side  = 1;
+        }
+    }
+    return CS_OK;
+}
+
+/* The NICs on which a schedule takes A + B S. A bandwidth of FAST_BPS: it takes longer even there.
+ */
+static cs_status fit_nics(const study *s, const cs_whatif_schedule *schedule, double a_s,
+                          double b_s_per_byte, cs_fabric *nic, cs_error *err)
+{
+    search q = {s, schedule, (double)NAN};
+    double x = 0;
+
+    *nic = s->call.scenario.cluster.fabrics[CS_NIC];
+    CS_TRY(find(&q, a_s, fmax(a_s, 1e-9), &nic->alpha_s, err));
+    q.alpha_s = nic->alpha_s;
+    CS_TRY(
+        find(&q, a_s + b_s_per_byte * (double)s->question->bytes, 1 / nic->bandwidth_Bps, &x, err));
+    nic->bandwidth_Bps = x > 0 ? fmin(1 / x, FAST_BPS) : FAST_BPS;
+    return CS_OK;
+}
+
+/* Is it more than the topology's NICs carry? */
+static bool is_too_fast(const study *s, const cs_fabric *nic)
+{
+    double rate_Bps = nic->bandwidth_Bps * s->report->gpus_per_server;
+    return !isnan(s->report->nominal_Bps) && rate_Bps > s->report->nominal_Bps * (1 + ROUNDING);
+}
+
+/* Say what did not fit. */
+static cs_status refuse_log(const study *s, const cs_fabric *nic, const char *name, cs_error *err)
+{
+    const cs_nic_report *report    = s->report;
+    double               rate_GBps = nic->bandwidth_Bps * report->gpus_per_server / 1e9;
+
+    if (nic->bandwidth_Bps >= FAST_BPS) {
+        return CS_FAIL(err, CS_ENOTSUP, "--calibration",
+                       "%s takes longer than the log at %" PRIu64 " bytes within servers alone: "
+                       "accepted are larger sizes, and servers that are faster (--nvlink-alpha, "
+                       "--nvlink-bandwidth)",
+                       name, report->bytes);
+    }
+    return CS_FAIL(err, CS_ENOTSUP, "--calibration",
+                   "the log is faster than the topology: %s would move %.4g GB/s out of a server "
+                   "whose %u NICs carry %.4g GB/s: accepted are the two of one machine, and the "
+                   "GPUs of a server that were used (-g)",
+                   name, rate_GBps, report->n_nics, report->nominal_Bps / 1e9);
+}
+
+/* Which schedule ran when the log was taken, and on which NICs. */
+static cs_status choose_baseline(study *s, cs_error *err)
+{
+    cs_nic_report *report           = s->report;
+    const cs_line *line             = &report->regime.line;
+    const char    *names[MAX_FIRST] = {NULL, NULL};
+    size_t         n = list_baselines(s, names), i = 0;
+
+    for (;; i++) {
+        CS_TRY(fit_nics(s, &s->schedules[i], line->intercept_s, line->slope_s_per_byte,
+                        &s->nics[MIDDLE], err));
+        bool is_within = s->nics[MIDDLE].bandwidth_Bps >= FAST_BPS;
+        if (!is_within && !is_too_fast(s, &s->nics[MIDDLE])) {
+            break;
+        }
+        if (is_within || i + 1 == n) {
+            return refuse_log(s, &s->nics[MIDDLE], s->names[i], err);
+        }
+        report->default_Bps = s->nics[MIDDLE].bandwidth_Bps * report->gpus_per_server;
+    }
+    report->is_other      = i > 0;
+    report->baseline      = s->names[i];
+    s->has_corner[MIDDLE] = true;
+    return CS_OK;
+}
+
+static const cs_whatif_schedule *baseline_of(const study *s)
+{
+    return &s->schedules[s->report->is_other ? 1 : 0];
+}
+
+/* The ends of the interval, where both of the line's parameters have one. */
+static cs_status fit_corners(study *s, cs_error *err)
+{
+    const cs_line *line         = &s->report->regime.line;
+    const double   a_s[CORNERS] = {0, line->intercept_low_s, line->intercept_high_s};
+    const double   b[CORNERS]   = {0, line->slope_low_s_per_byte, line->slope_high_s_per_byte};
+    bool           is_bounded   = b[LOW] > 0 && isfinite(a_s[HIGH]) && isfinite(b[HIGH]);
+
+    for (corner c = LOW; c < CORNERS && is_bounded; c++) {
+        CS_TRY(fit_nics(s, baseline_of(s), a_s[c], b[c], &s->nics[c], err));
+        s->has_corner[c] = s->nics[c].bandwidth_Bps < FAST_BPS;
+    }
+    is_bounded         = s->has_corner[LOW] && s->has_corner[HIGH];
+    s->has_corner[LOW] = s->has_corner[HIGH] = is_bounded;
+    double g                                 = s->report->gpus_per_server;
+    s->report->in_use_Bps =
+        (cs_estimate){s->nics[MIDDLE].bandwidth_Bps * g, (double)NAN, (double)NAN};
+    s->report->alpha_s = (cs_estimate){s->nics[MIDDLE].alpha_s, (double)NAN, (double)NAN};
+    if (is_bounded) { /* a slow line has a low rate */
+        s->report->in_use_Bps.low  = s->nics[HIGH].bandwidth_Bps * g;
+        s->report->in_use_Bps.high = s->nics[LOW].bandwidth_Bps * g;
+        s->report->alpha_s.low     = s->nics[LOW].alpha_s;
+        s->report->alpha_s.high    = s->nics[HIGH].alpha_s;
+    }
+    return CS_OK;
+}
+
+/* ---- the calls ---- */
+
+/* The failing servers' histories: a state for each sharing, then they are whole. */
+static cs_status make_timeline(study *s, cs_error *err)
+{
+    const cs_nic_report *report    = s->report;
+    size_t               n         = report->n_failed;
+    cs_history          *histories = CS_ARENA_NEW(&s->scratch, cs_history, n);
+    cs_capacity         *spans     = CS_ARENA_NEW(&s->scratch, cs_capacity, n * CS_NIC_SHARINGS);
+    double              *events    = CS_ARENA_NEW(&s->scratch, double, CS_NIC_SHARINGS + 1);
+
+    s->is_excluded = CS_ARENA_NEW(&s->scratch, bool, n);
+    bool has_room  = histories != NULL && spans != NULL && events != NULL && s->is_excluded != NULL;
+    for (cs_nic_sharing h = 0; h < CS_NIC_SHARINGS; h++) {
+        s->known[h] = CS_ARENA_NEW(&s->scratch, double, n);
+        has_room    = has_room && s->known[h] != NULL;
+    }
+    if (!has_room) {
+        return CS_NO_MEMORY(err, "%zu servers", n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const cs_nic_server *server = &report->servers[i];
+        cs_capacity         *own    = &spans[i * CS_NIC_SHARINGS];
+        for (cs_nic_sharing h = 0; h < CS_NIC_SHARINGS; h++) {
+            uint32_t rank = server->server * report->gpus_per_server;
+            own[h] = (cs_capacity){rank, server->slowdown[h], h * EPOCH_S, (h + 1) * EPOCH_S};
+            s->known[h][i] = server->slowdown[h];
+        }
+        histories[i] =
+            (cs_history){.server = server->server, .spans = own, .n_spans = CS_NIC_SHARINGS};
+    }
+    for (size_t i = 0; i <= CS_NIC_SHARINGS; i++) {
+        events[i] = (double)i * EPOCH_S;
+    }
+    s->timeline = (cs_timeline){.histories   = histories,
+                                .n_histories = n,
+                                .events      = events,
+                                .n_events    = CS_NIC_SHARINGS + 1};
+    return CS_OK;
+}
+
+/* The three times of a line at one corner. */
+typedef struct phases {
+    double before_s, during_s, after_s;
+} phases;
+
+static cs_status time_line(const study *s, cs_caller *caller, const cs_nic_line *line,
+                           const cs_whatif_schedule *schedule, phases *p, cs_error *err)
+{
+    bool    is_unknown = line->sharing == CS_NIC_EQUAL_SHARES;
+    cs_call call       = {.schedule = schedule,
+                          .start_s  = CS_NIC_SHARINGS * EPOCH_S,
+                          .members  = {s->is_excluded, NULL}};
+
+    CS_TRY(cs_call_time(caller, &call, &p->before_s, err));
+    call.known = is_unknown ? NULL : s->known[line->sharing];
+    CS_TRY(cs_call_time(caller, &call, &p->after_s, err));
+    call.start_s = line->sharing * EPOCH_S;
+    CS_TRY(cs_call_time(caller, &call, &p->during_s, err));
+    p->before_s = fmin(p->before_s, p->after_s);
+    return CS_OK;
+}
+
+static void set_time(cs_estimate *time, corner c, double value)
+{
+    double *const places[CORNERS] = {&time->value, &time->low, &time->high};
+    *places[c]                    = value;
+}
+
+/* What is said of a line that a job refuses; CS_OK where it is the algorithm that does. */
+static cs_status refuse_line(const study *s, cs_nic_line *line, const cs_error *wrong,
+                             cs_error *err)
+{
+    char text[512];
+
+    if (wrong->status != CS_EINVAL && wrong->status != CS_ENOTSUP) {
+        if (err != NULL && err->status == CS_OK) {
+            *err = *wrong;
+        }
+        return wrong->status;
+    }
+    cs_error_reason(wrong, text, sizeof text);
+    line->is_available = false;
+    line->reason       = cs_arena_strdup(&s->report->arena, text);
+    return line->reason != NULL ? CS_OK : CS_NO_MEMORY(err, "a line");
+}
+
+/* The bound on whole NICs and during the fault, and what the schedule is. Bounds are those of
+ * pooled NICs: no other sharing carries more. */
+static cs_status bound_line(const study *s, cs_nic_line *line, const cs_whatif_schedule *schedule,
+                            cs_error *err)
+{
+    const cs_nic_report *report = s->report;
+    cs_capacity         *steps  = CS_ARENA_NEW(&s->report->arena, cs_capacity, report->n_failed);
+    const char          *name   = NULL;
+    char                 chosen[32];
+
+    if (steps == NULL) {
+        return CS_NO_MEMORY(err, "a line");
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < report->n_failed; i++) {
+        double   slowdown = report->servers[i].slowdown[CS_NIC_POOLED_SHARES];
+        uint32_t rank     = report->servers[i].server * report->gpus_per_server;
+        if (slowdown > 1) {
+            steps[n++] = (cs_capacity){rank, slowdown, 0, (double)INFINITY};
+        }
+    }
+    for (int is_during = 0; is_during < 2; is_during++) {
+        cs_job job                           = s->call;
+        job.scenario.cluster.fabrics[CS_NIC] = s->nics[MIDDLE];
+        job.scenario.capacity                = is_during ? steps : NULL;
+        job.scenario.n_capacity              = is_during ? n : 0;
+        cs_job_set_algorithm(&job, schedule->algorithm, &schedule->options);
+        CS_TRY(cs_job_resolve(&job, err));
+        cs_bound_context context                              = cs_job_bounds(&job);
+        double           bound_s                              = cs_best_bound(&context, &name);
+        *(is_during ? &line->bound_s : &line->before_bound_s) = bound_s;
+        const cs_field *option = cs_field_find(job.algorithm->options, "chosen");
+        if (is_during && option != NULL) {
+            (void)cs_field_text(option, &job.options, chosen, sizeof chosen);
+            bool is_itself = strcmp(chosen, line->algorithm) == 0;
+            line->ran      = is_itself ? NULL : cs_arena_strdup(&s->report->arena, chosen);
+        }
+        cs_job_release(&job);
+    }
+    line->bound = name;
+    return CS_OK;
+}
+
+/* All there is to say of a line at the corner. */
+static cs_status run_line(const study *s, cs_caller *caller, corner c, cs_nic_line *line,
+                          const cs_whatif_schedule *schedule, cs_error *err)
+{
+    cs_error  wrong  = {0};
+    phases    p      = {0};
+    cs_status status = time_line(s, caller, line, schedule, &p, &wrong);
+
+    if (status == CS_OK && c == MIDDLE) {
+        status = bound_line(s, line, schedule, &wrong);
+    }
+    if (status != CS_OK) {
+        return refuse_line(s, line, &wrong, err);
+    }
+    set_time(&line->before_s, c, p.before_s);
+    set_time(&line->during_s, c, p.during_s);
+    set_time(&line->after_s, c, p.after_s);
+    return CS_OK;
+}
+
+static const cs_whatif_schedule *schedule_of(const study *s, const cs_nic_line *line)
+{
+    size_t i = 0;
+
+    while (strcmp(s->names[i], line->algorithm) != 0) {
+        i++;
+    }
+    return &s->schedules[i];
+}
+
+static cs_status run_corner(study *s, corner c, cs_error *err)
+{
+    cs_whatif_job job    = {.call = s->call};
+    cs_caller    *caller = NULL;
+
+    job.call.scenario.cluster.fabrics[CS_NIC] = s->nics[c];
+    cs_status status                          = cs_caller_new(&job, &s->timeline, &caller, err);
+    for (size_t i = 0; i < s->report->n_lines && status == CS_OK; i++) {
+        cs_nic_line *line = &s->report->lines[i];
+        if (line->is_available) {
+            status = run_line(s, caller, c, line, schedule_of(s, line), err);
+        }
+    }
+    if (status == CS_OK && c == MIDDLE) {
+        const cs_best_call *best = cs_caller_best(caller);
+        s->report->reference_s   = best->elapsed_s;
+        s->report->reference     = cs_arena_strdup(&s->report->arena, best->name);
+        status = s->report->reference != NULL ? CS_OK : CS_NO_MEMORY(err, "a report");
+    }
+    cs_caller_free(caller);
+    return status;
+}
+
+/* ---- the lines ---- */
+
+static void add_line(study *s, const char *algorithm, cs_nic_sharing sharing)
+{
+    s->report->lines[s->report->n_lines++] = (cs_nic_line){.algorithm         = algorithm,
+                                                           .sharing           = sharing,
+                                                           .is_available      = true,
+                                                           .before_s          = cs_estimate_none(),
+                                                           .during_s          = cs_estimate_none(),
+                                                           .after_s           = cs_estimate_none(),
+                                                           .saved_s           = cs_estimate_none(),
+                                                           .before_busbw_GBps = (double)NAN,
+                                                           .during_busbw_GBps = (double)NAN,
+                                                           .after_busbw_GBps  = (double)NAN,
+                                                           .before_bound_s    = (double)NAN,
+                                                           .bound_s           = (double)NAN,
+                                                           .gap               = (double)NAN};
+}
+
+/* Does another sharing than the pool make a difference, and is there one? */
+static bool differs(const study *s, cs_nic_sharing sharing)
+{
+    bool is_other = false;
+
+    for (size_t i = 0; i < s->report->n_failed; i++) {
+        const double *slowdown = s->report->servers[i].slowdown;
+        is_other               = is_other || slowdown[sharing] != slowdown[CS_NIC_POOLED_SHARES];
+        if (isinf(slowdown[sharing])) {
+            return false;
+        }
+    }
+    return is_other;
+}
+
+/* Was the algorithm asked for? The first are there because they can have run. */
+static bool is_wanted(const study *s, size_t index)
+{
+    return index >= s->n_first || s->first_is_wanted[index] || s->question->n_algorithms == 0;
+}
+
+/* The baseline in every way, what happens by itself first; then the others. */
+static cs_status list_lines(study *s, cs_error *err)
+{
+    cs_nic_report *report = s->report;
+
+    report->lines = CS_ARENA_NEW(&report->arena, cs_nic_line, s->n_names + CS_NIC_SHARINGS);
+    if (report->lines == NULL) {
+        return CS_NO_MEMORY(err, "%zu lines", s->n_names);
+    }
+    if (differs(s, CS_NIC_EQUAL_SHARES)) {
+        add_line(s, report->baseline, CS_NIC_EQUAL_SHARES);
+    }
+    if (differs(s, CS_NIC_WITHOUT_SHARES)) {
+        add_line(s, report->baseline, CS_NIC_WITHOUT_SHARES);
+    }
+    add_line(s, report->baseline, CS_NIC_POOLED_SHARES);
+    report->lines[0].is_baseline = true;
+    for (size_t i = 0; i < s->n_names; i++) {
+        if (strcmp(s->names[i], report->baseline) != 0 && is_wanted(s, i)) {
+            add_line(s, s->names[i], CS_NIC_POOLED_SHARES);
+        }
+    }
+    return CS_OK;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const cs_nic_line *a = left, *b = right;
+
+    if (a->is_available != b->is_available) {
+        return a->is_available ? -1 : 1;
+    }
+    if (a->is_available && fabs(a->during_s.value - b->during_s.value) >
+                               ROUNDING * fmin(a->during_s.value, b->during_s.value)) {
+        return a->during_s.value < b->during_s.value ? -1 : 1;
+    }
+    if ((a->ran != NULL) != (b->ran != NULL)) {
+        return a->ran == NULL ? -1 : 1;
+    }
+    int order = strcmp(a->algorithm, b->algorithm);
+    return order != 0 ? order : (a->sharing > b->sharing) - (a->sharing < b->sharing);
+}
+
+/* What follows from the times of a line. */
+static void finish_line(const cs_nic_report *report, const cs_nic_line *baseline, cs_nic_line *line)
+{
+    double S   = (double)report->bytes * cs_busbw_factor(report->collective, report->n_ranks) / 1e9;
+    double low = baseline->during_s.low - line->during_s.low;
+    double high = baseline->during_s.high - line->during_s.high;
+
+    line->before_busbw_GBps = S / line->before_s.value;
+    line->during_busbw_GBps = S / line->during_s.value;
+    line->after_busbw_GBps  = S / line->after_s.value;
+    line->gap               = line->during_s.value / line->bound_s;
+    line->saved_s =
+        (cs_estimate){baseline->during_s.value - line->during_s.value,
+                      isnan(low) ? low : fmin(low, high), isnan(low) ? low : fmax(low, high)};
+}
+
+static void rank_lines(study *s)
+{
+    cs_nic_report    *report   = s->report;
+    const cs_nic_line baseline = report->lines[0];
+
+    for (size_t i = 0; i < report->n_lines; i++) {
+        if (report->lines[i].is_available) {
+            finish_line(report, &baseline, &report->lines[i]);
+        }
+    }
+    qsort(report->lines, report->n_lines, sizeof report->lines[0], by_time);
+    for (size_t i = 0; i < report->n_lines && report->lines[i].is_available; i++) {
+        cs_nic_line *line = &report->lines[i];
+        bool is_tied = i > 0 && line->during_s.value <= line[-1].during_s.value * (1 + ROUNDING);
+        line->place  = is_tied ? line[-1].place : (uint32_t)i + 1;
+    }
+}
+
+/* ---- the answer ---- */
+
+/* The regime of the size. */
+static cs_status find_regime(study *s, cs_error *err)
+{
+    const cs_nic_question *q = s->question;
+    const cs_calibration  *c = q->calibration;
+    double                 alpha_s, bandwidth_Bps;
+    size_t                 r     = 0;
+    cs_error               wrong = {0};
+    cs_status              status =
+        cs_calibration_apply(c, c->collective, q->n_ranks > 0 ? q->n_ranks : c->n_ranks, q->bytes,
+                             &alpha_s, &bandwidth_Bps, &wrong);
+
+    if (status != CS_OK) {
+        return CS_FAIL(err, status, strcmp(wrong.where, "ranks") == 0 ? "--ranks" : "--bytes", "%s",
+                       wrong.message);
+    }
+    while (q->bytes > c->regimes[r].max_bytes) {
+        r++;
+    }
+    s->report->regime = c->regimes[r];
+    s->report->start_up_ratio =
+        c->regimes[r].line.intercept_s / cs_line_at(&c->regimes[r].line, q->bytes);
+    return CS_OK;
+}
+
+static cs_status fill_report(study *s, cs_error *err)
+{
+    s->report->bytes = s->question->bytes;
+    CS_TRY(find_regime(s, err));
+    CS_TRY(set_config(s, err));
+    CS_TRY(see_cluster(s, err));
+    CS_TRY(see_nics(s, err));
+    CS_TRY(build_cases(s, err));
+    CS_TRY(choose_baseline(s, err));
+    CS_TRY(fit_corners(s, err));
+    CS_TRY(make_timeline(s, err));
+    CS_TRY(list_lines(s, err));
+    for (corner c = MIDDLE; c < CORNERS; c++) {
+        if (s->has_corner[c]) {
+            CS_TRY(run_corner(s, c, err));
+        }
+    }
+    if (!s->report->lines[0].is_available) {
+        return CS_FAIL(err, CS_ENOTSUP, "--baseline", "%s", s->report->lines[0].reason);
+    }
+    rank_lines(s);
+    return CS_OK;
+}
+
+cs_status cs_nic_answer(const cs_nic_question *question, cs_nic_report *report_p, cs_error *err)
+{
+    cs_nic_report report = {0};
+    study         s      = {.question = question, .report = &report};
+    cs_status     status = fill_report(&s, err);
+
+    for (size_t i = 0; i < s.n_cases; i++) {
+        cs_case_free(&s.cases[i]);
+    }
+    cs_free(s.cases);
+    cs_config_free(s.config);
+    cs_arena_free(&s.scratch);
+    if (status != CS_OK) {
+        cs_nic_report_free(&report);
+        return status;
+    }
+    *report_p = report;
+    return CS_OK;
+}
+
+void cs_nic_report_free(cs_nic_report *report)
+{
+    cs_arena_free(&report->arena);
+    *report = (cs_nic_report){0};
+}
