@@ -138,6 +138,7 @@ class Cases:
     def test_failing_command(self):
         self.refuse(3, ["'false' failed with status 1"], self.ring, "--at", "0s=false", "--late", "0=100ms")
         self.refuse(3, ["'exit 4'", "ended"], self.ring, "--before", "exit 4")
+        self.refuse(3, ["'sleep 1000'", "ended"], self.ring, "--at", "0s=sleep 1000", "--late", "0=50ms")
         self.refuse(3, ["namespace" if os.getuid() != 0 else "cannot enter", "rank"], self.ring, "--netns",
                     "no-such-namespace-{rank}")
 
