@@ -94,6 +94,8 @@ def check_refusals():
     expect(done.returncode == 2 and "no cell has" in done.stderr, f"no cells: {done}")
     done = run("--setting", "moon")
     expect(done.returncode == 2 and "flat, servers, leaf-spine" in done.stderr, f"a setting that there is not: {done}")
+    done = run("--ranks", "0")
+    expect(done.returncode == 2 and "accepted are 4 to 16" in done.stderr, f"no ranks: {done}")
     if shutil.which("setpriv"):
         done = run(*QUICK, before=("setpriv", "--reuid", "65534", "--clear-groups"))
         expect(done.returncode == 77 and "skipped: not root" in done.stdout, f"without root: {done}")
@@ -105,7 +107,7 @@ def main():
     check_gate()
     check_signals()
     check_refusals()
-    print("network: a cell, the gate, two signals and three refusals: all as they should be")
+    print("network: a cell, the gate, two signals and four refusals: all as they should be")
 
 
 if __name__ == "__main__":
