@@ -129,7 +129,7 @@ def check_bad_input():
 
 def check_segments():
     """Messages of many segments, whose ends are no ends of the pieces that they are made of."""
-    paths = [schedule(f"{name}{i}.json", name, 6, "-s", 9000001, *words)
+    paths = [schedule(f"{name}{i}.json", name, 6, "-s", 3000001, *words)
              for i, (name, *words) in enumerate((
                  ("ring",), ("rhd",), ("circulant",), ("latency_optimal",), ("allpairs", "-c", "alltoall"),
                  ("stragglar", "--late", "5=1ms"), ("optcc", "--slow", "1=2"), ("hierarchical", "-g", 3),
