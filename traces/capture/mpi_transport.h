@@ -8,14 +8,15 @@
  * come in.
  *
  * Two empty messages per message keep the port rule: "clear" and "confirm" from the receiver. Data
- * follow "clear", and the sender's port is free after "confirm". (MPI_Ssend would not do: it returns
- * when the receive has begun, not when all is there.) So alpha, as measured, contains a round trip
- * more than that of a bare MPI message.
+ * follow "clear", and the sender's port is free after "confirm". (MPI_Ssend would not do: it
+ * returns when the receive has begun, not when all is there.) So alpha, as measured, contains a
+ * round trip more than that of a bare MPI message.
  *
- * Both ports of a rank are threads that wait for different things, so MPI_THREAD_MULTIPLE is needed.
- * One thread with a loop over everything that may happen would need a second executor. Open MPI's
- * threads get into each other's way in MPI_Wait; cap_mpi_wait() asks instead (mpi_link.h): a step of
- * a ring with 64 bytes takes 50 us where it takes 500 with MPI_Wait (8 ranks, 2 processors).
+ * Both ports of a rank are threads that wait for different things, so MPI_THREAD_MULTIPLE is
+ * needed. One thread with a loop over everything that may happen would need a second executor. Open
+ * MPI's threads get into each other's way in MPI_Wait; cap_mpi_wait() asks instead (mpi_link.h): a
+ * step of a ring with 64 bytes takes 50 us where it takes 500 with MPI_Wait (8 ranks, 2
+ * processors).
  */
 #ifndef CAPTURE_MPI_TRANSPORT_H
 #define CAPTURE_MPI_TRANSPORT_H
