@@ -111,10 +111,10 @@ cs_status cs_baseline_is_faster(const cs_scenario *scenario, double limit_s,
 {
     bool     is_free  = *baseline_p == CS_BASELINE_AUTO;
     bool     no_rings = limit_s <= rings_end_s(scenario);
-    uint32_t first    = is_free ? CS_BASELINE_CIRCULANT : (uint32_t)*baseline_p, fastest = 0;
-    uint32_t end      = no_rings ? CS_BASELINE_RING : CS_BASELINE_COUNT;
-    uint32_t n        = is_free ? end - first : 1;
-    double   end_s    = (double)INFINITY;
+    uint32_t first = is_free ? CS_BASELINE_CIRCULANT : (uint32_t)*baseline_p, fastest = 0;
+    uint32_t end   = no_rings ? CS_BASELINE_RING : CS_BASELINE_COUNT;
+    uint32_t n     = is_free ? end - first : 1;
+    double   end_s = (double)INFINITY;
 
     if (first < end) {
         CS_TRY(cs_fastest(scenario, baselines + first, n, &fastest, &end_s, err));

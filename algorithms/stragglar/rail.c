@@ -33,9 +33,8 @@ static cs_status build_three(uint32_t chunks, cs_label_rounds *rounds, cs_error 
 cs_status cs_rail_build(uint32_t servers, uint32_t chunks, cs_arena *arena, cs_rail *rail,
                         cs_error *err)
 {
-    *rail = (cs_rail){.servers  = servers,
-                      .chunks   = chunks,
-                      .n_rounds = chunks - 1 + cs_log2_ceil(servers)};
+    *rail = (cs_rail){
+        .servers = servers, .chunks = chunks, .n_rounds = chunks - 1 + cs_log2_ceil(servers)};
     if (servers == 3) {
         return build_three(chunks, &rail->stored, err);
     }
@@ -82,8 +81,7 @@ bool cs_rail_at(const cs_rail *rail, uint32_t round, uint32_t place, cs_label_tr
 
     if (round >= rail->steady) {
         size_t            count;
-        cs_label_transfer t =
-            cs_label_round(&rail->stored, round - rail->steady, &count)[place];
+        cs_label_transfer t = cs_label_round(&rail->stored, round - rail->steady, &count)[place];
         *out = (cs_label_transfer){turned(rail, t.src), turned(rail, t.dst), t.chunk + rail->shift,
                                    t.kind};
         return true;

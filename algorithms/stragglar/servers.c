@@ -44,6 +44,17 @@ static uint32_t pre_steps(uint32_t servers, uint32_t chunks)
     return is_exchanged(servers) ? chunks : (chunks + m - 1) / m * m;
 }
 
+/* Turns of the main phase: one before round 0, and so many after the last one as server s needs for
+ * the last final values, and for those of rail 0 to come by all mates. */
+static uint32_t main_turns(uint32_t servers, uint32_t locals, uint32_t chunks)
+{
+    uint32_t rounds = chunks - 1 + cs_log2_ceil(servers);
+    uint32_t chain  = chunks > 2 ? chunks + locals - 3 : 0;
+    uint32_t last   = chunks + 1 > chain ? chunks + 1 : chain;
+
+    return 1 + (rounds > last ? rounds : last);
+}
+
 double cs_servers_messages(const cs_cluster *cluster, uint32_t chunks)
 {
     double n = cluster->n_ranks, l = cluster->gpus_per_server;
@@ -59,11 +70,10 @@ cs_plan cs_servers_plan(const cs_scenario *scenario, const cs_servers_shape *sha
 {
     const cs_cluster *c = &scenario->cluster;
     uint32_t          n = cs_n_servers(c), l = c->gpus_per_server, chunks = shape->chunks;
-    uint32_t          rounds = chunks - 1 + cs_log2_ceil(n);
 
     return (cs_plan){.n_chunks = l * chunks,
                      .n_slots  = 2 * chunks + 1,
-                     .n_rounds = pre_steps(n, chunks) + chunks + l + rounds + l + 1,
+                     .n_rounds = pre_steps(n, chunks) + chunks + l + main_turns(n, l, chunks),
                      .uses     = CS_USES_EXCHANGE | CS_USES_NVLINK};
 }
 
@@ -91,14 +101,14 @@ static bool add_row(cs_servers *s, const row *r, cs_block *block)
     const cs_cluster *c     = &s->scenario->cluster;
     const uint32_t   *local = s->local;
     uint32_t          from = s->first[r->src], to = s->first[r->dst];
-    uint32_t          fabric = r->src == r->dst ? CS_NVLINK : CS_NIC;
-    cs_transfer       model = {.round     = s->round,
-                               .span      = 1,
-                               .flags     = (uint8_t)r->flags,
-                               .op_fabric = cs_op_fabric(r->op, fabric)};
+    uint32_t          fabric  = r->src == r->dst ? CS_NVLINK : CS_NIC;
+    cs_transfer       model   = {.round     = s->round,
+                                 .span      = 1,
+                                 .flags     = (uint8_t)r->flags,
+                                 .op_fabric = cs_op_fabric(r->op, fabric)};
     bool              crosses = c->sockets > 1 && r->src == r->dst;
-    uint32_t          slots = cs_slots(r->src_slot, r->dst_slot);
-    cs_transfer      *out   = block->transfers + block->count;
+    uint32_t          slots   = cs_slots(r->src_slot, r->dst_slot);
+    cs_transfer      *out     = block->transfers + block->count;
 
     for (; s->p < s->l && block->count < block->capacity; s->p++, block->count++, out++) {
         uint32_t src = from + local[s->p], dst = to + local[s->p + r->shift];
@@ -122,14 +132,14 @@ static void add_inside(const cs_servers *s, cs_block *block, uint32_t src, uint3
 {
     uint32_t first = s->first[s->m], id = p * s->chunks + c;
 
-    model.src       = first + s->local[src];
-    model.dst       = first + s->local[dst];
-    model.chunk     = id;
-    model.bytes     = bytes_of(s, id);
-    model.round     = s->round;
-    model.span      = 1;
-    model.op_fabric = cs_op_fabric(cs_transfer_op(&model),
-                                   cs_fabric_of(&s->scenario->cluster, model.src, model.dst));
+    model.src                        = first + s->local[src];
+    model.dst                        = first + s->local[dst];
+    model.chunk                      = id;
+    model.bytes                      = bytes_of(s, id);
+    model.round                      = s->round;
+    model.span                       = 1;
+    model.op_fabric                  = cs_op_fabric(cs_transfer_op(&model),
+                                                    cs_fabric_of(&s->scenario->cluster, model.src, model.dst));
     block->transfers[block->count++] = model;
 }
 
@@ -172,8 +182,7 @@ static bool add_sums(cs_servers *s, cs_block *block)
         uint32_t c = summed(s, s->i);
         for (; c != NONE && s->shift < s->l; s->shift++) {
             uint32_t  fresh = s->shift == 1 && s->step == 0 ? CS_OWN_DST : 0;
-            const row r     = {s->i, s->i, s->shift, c, true, CS_OP_REDUCE, c, c,
-                               CS_OWN_SRC | fresh};
+            const row r = {s->i, s->i, s->shift, c, true, CS_OP_REDUCE, c, c, CS_OWN_SRC | fresh};
             if (!add_row(s, &r, block)) {
                 return false;
             }
@@ -240,8 +249,8 @@ static bool add_rails(cs_servers *s, cs_block *block)
                                     [CS_LABEL_RAW]      = 0,
                                     [CS_LABEL_LAST]     = CS_DONE_DST};
     uint32_t              u      = s->turn - 1;
-    uint32_t              places = s->turn > 0 && u < s->rail.n_rounds ? cs_rail_places(&s->rail, u) : 0;
-    cs_label_transfer     t;
+    uint32_t places = s->turn > 0 && u < s->rail.n_rounds ? cs_rail_places(&s->rail, u) : 0;
+    cs_label_transfer t;
 
     for (; s->i < places; s->i++) {
         if (!cs_rail_at(&s->rail, u, s->i, &t)) {
@@ -308,8 +317,7 @@ static bool add_late_server(cs_servers *s, cs_block *block)
             }
             if (s->p == 0 && raw < s->chunks) {
                 add_inside(s, block, 0, to, to, raw,
-                           what(CS_OP_REDUCE, raw, raw,
-                                CS_OWN_SRC | (s->l == 2 ? CS_OWN_DST : 0)));
+                           what(CS_OP_REDUCE, raw, raw, CS_OWN_SRC | (s->l == 2 ? CS_OWN_DST : 0)));
             }
             if (out < s->chunks && (s->p > 0 || out + 2 >= s->chunks)) {
                 add_inside(s, block, s->p, to, s->p, out,
@@ -326,8 +334,8 @@ static bool add_other_servers(cs_servers *s, cs_block *block)
     for (; s->i < s->m; s->i++) {
         uint32_t c = s->done[s->i];
         for (; c != NONE && s->shift < s->l; s->shift++) {
-            const row r = {s->i, s->i, s->shift,     c,          false, CS_OP_COPY,
-                           c,    2 * s->chunks, CS_DONE_DST};
+            const row r = {s->i,       s->i, s->shift,      c,          false,
+                           CS_OP_COPY, c,    2 * s->chunks, CS_DONE_DST};
             if (!add_row(s, &r, block)) {
                 return false;
             }
@@ -350,7 +358,7 @@ static void begin_turn(cs_servers *s)
 /* The next part, or the next step, turn or round. */
 static void advance(cs_servers *s)
 {
-    uint32_t late_turns = s->chunks + s->l, turns = s->rail.n_rounds + s->l + 1;
+    uint32_t late_turns = s->chunks + s->l, turns = main_turns(s->n, s->l, s->chunks);
 
     s->i = s->p = 0;
     s->shift    = 1;
@@ -384,9 +392,12 @@ static void advance(cs_servers *s)
 
 void cs_servers_next(cs_servers *s, cs_block *block)
 {
-    static bool (*const add[])(cs_servers *, cs_block *) = {
-        [SUMS] = add_sums,   [RINGS] = add_rings,           [EARLY_MATES] = add_early_mates,
-        [RAILS] = add_rails, [LATE_SERVER] = add_late_server, [OTHER_SERVERS] = add_other_servers};
+    static bool (*const add[])(cs_servers *, cs_block *) = {[SUMS]          = add_sums,
+                                                            [RINGS]         = add_rings,
+                                                            [EARLY_MATES]   = add_early_mates,
+                                                            [RAILS]         = add_rails,
+                                                            [LATE_SERVER]   = add_late_server,
+                                                            [OTHER_SERVERS] = add_other_servers};
 
     while (s->part != OVER && add[s->part](s, block)) {
         advance(s);

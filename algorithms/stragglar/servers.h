@@ -11,11 +11,12 @@
  * themselves, that of rail 0 along a chain 1 -> 2 -> .. -> L - 1.
  *
  * Main phase: all rails play the same rounds (rail.h) over the NICs. Beside round u, server s uses
- * its NVLink for L slots, in each of which every GPU sends once and receives once at most: slot 0 is
- * the shift 0 -> 1 -> .. -> L - 1 -> 0, on which rail 0's final values go from mate to mate, one a
- * phase, and r gets its mates' sum for round u + 1; in slot k, the shift by k, r hands out its own
- * contribution for round u + 1, and the mates hand out the final values of round u - 1. So r sends
- * and receives the buffer once. The other servers hand out what they have completed in round u.
+ * its NVLink for L slots, in each of which every GPU sends once and receives once at most: slot 0
+ * is the shift 0 -> 1 -> .. -> L - 1 -> 0, on which rail 0's final values go from mate to mate, one
+ * a phase, and r gets its mates' sum for round u + 1; in slot k, the shift by k, r hands out its
+ * own contribution for round u + 1, and the mates hand out the final values of round u - 1. So r
+ * sends and receives the buffer once. The other servers hand out what they have completed in round
+ * u.
  *
  * There are no barriers: everything starts as soon as its data and ports allow. With step and slot
  * for what a chunk takes over a NIC and over NVLink, and q = ceil(log2 N), the replay takes after

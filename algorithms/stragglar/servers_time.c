@@ -14,16 +14,15 @@ cs_servers_pace cs_servers_pace_of(const cs_scenario *scenario)
     uint32_t          l       = c->gpus_per_server;
     bool              is_mesh = nvlink->kind == CS_DIRECT && cs_links_at_once(c, CS_NVLINK) > 1;
 
-    return (cs_servers_pace){
-        .servers           = cs_n_servers(c),
-        .locals            = l,
-        .phase_slots       = is_mesh ? 2 : l,
-        .pass_slots        = is_mesh ? 1 : l - 1,
-        .bytes             = (double)scenario->bytes,
-        .nic_alpha_s       = nic->alpha_s,
-        .nic_s_per_byte    = cs_largest_slowdown(scenario) / nic->bandwidth_Bps,
-        .nvlink_alpha_s    = nvlink->alpha_s,
-        .nvlink_s_per_byte = 1 / cs_least_Bps(c, CS_NVLINK)};
+    return (cs_servers_pace){.servers        = cs_n_servers(c),
+                             .locals         = l,
+                             .phase_slots    = is_mesh ? 2 : l,
+                             .pass_slots     = is_mesh ? 1 : l - 1,
+                             .bytes          = (double)scenario->bytes,
+                             .nic_alpha_s    = nic->alpha_s,
+                             .nic_s_per_byte = cs_largest_slowdown(scenario) / nic->bandwidth_Bps,
+                             .nvlink_alpha_s = nvlink->alpha_s,
+                             .nvlink_s_per_byte = 1 / cs_least_Bps(c, CS_NVLINK)};
 }
 
 static double chunk_bytes(const cs_servers_pace *p, uint32_t chunks)
@@ -88,8 +87,7 @@ bool cs_servers_is_exact(const cs_servers_pace *p, uint32_t chunks)
 
 double cs_servers_end_s(const cs_servers_pace *pace, uint32_t chunks, double early_s, double late_s)
 {
-    return fmax(early_s + cs_servers_pre_s(pace, chunks), late_s) +
-           cs_servers_main_s(pace, chunks);
+    return fmax(early_s + cs_servers_pre_s(pace, chunks), late_s) + cs_servers_main_s(pace, chunks);
 }
 
 uint32_t cs_servers_best_chunks(const cs_servers_pace *pace, uint32_t most, double early_s,

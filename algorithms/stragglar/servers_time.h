@@ -4,15 +4,14 @@
  * With step = alpha_n + c/b for a chunk of c bytes over a NIC and slot = alpha_v + c/B over NVLink,
  * x = S/(L b), N servers of L GPUs, q = ceil(log2 N) and C chunks a rail:
  *
- *   main phase  (C - 1 + q) max(step, L slot) + 2 (L - 1) slot    (two servers: + max(0, L - 4) slot)
- *               when the pre-phase is hidden. Proof: tau = max(step, L slot); let a_u and b_u be the
- *               latest ends of round u and of server s's phase beside it. No port has more than L
- *               messages in a phase, and slot k follows slots < k only, so b_u <= max(a_{u-1},
- *               b_{u-1}) + L slot and a_u <= max(a_{u-1}, b_{u-1}) + step, with b_{-1} <= (L-1) slot:
- *               both are <= (L-1) slot + (u+1) tau. The others end L - 1 slots after their last
- *               round. Equal when step >= L slot and q >= 2.
- *   pre-phase   the longest path through it, which changes once from NVLink, w = (L-1) slot for a
- *               chunk, to the NICs; no proof, but no replay was ever above it.
+ *   main phase  (C - 1 + q) max(step, L slot) + 2 (L - 1) slot    (two servers: + max(0, L - 4)
+ * slot) when the pre-phase is hidden. Proof: tau = max(step, L slot); let a_u and b_u be the latest
+ * ends of round u and of server s's phase beside it. No port has more than L messages in a phase,
+ * and slot k follows slots < k only, so b_u <= max(a_{u-1}, b_{u-1}) + L slot and a_u <=
+ * max(a_{u-1}, b_{u-1}) + step, with b_{-1} <= (L-1) slot: both are <= (L-1) slot + (u+1) tau. The
+ * others end L - 1 slots after their last round. Equal when step >= L slot and q >= 2. pre-phase
+ * the longest path through it, which changes once from NVLink, w = (L-1) slot for a chunk, to the
+ * NICs; no proof, but no replay was ever above it.
  *
  * Exposed: max(0, pre-phase - delay) + main phase, at most. Where a GPU has a link to each of its
  * mates instead of one into a switch, what it sends them counts once and not L - 1 times.

@@ -61,9 +61,10 @@ static const cs_field table[] = {
     CS_LATE_ROWS(stragglar_options),
     CS_OPTION_CHOICE(stragglar_options, model, "auto|telephone|duplex",
                      "may a rank receive from another one than it sends to? auto: for odd n only"),
-    CS_OPTION_ROW(stragglar_options, chunks, 0, 0, MOST_CHUNKS, true, NULL,
-                  "parts of the buffer (over servers: of a rail's); 0: n - 1, as in the paper (over "
-                  "servers as auto); auto: the best number"),
+    CS_OPTION_ROW(
+        stragglar_options, chunks, 0, 0, MOST_CHUNKS, true, NULL,
+        "parts of the buffer (over servers: of a rail's); 0: n - 1, as in the paper (over "
+        "servers as auto); auto: the best number"),
     CS_OPTION_CHOICE(stragglar_options, prephase, "ring|circulant",
                      "how the early ranks reduce; fewer than n - 1 chunks: always circulant"),
     CS_OPTION_ROW(stragglar_options, late_ranks, 1, 0, CS_MAX_RANKS - 1, true, NULL,
@@ -327,8 +328,8 @@ static cs_status check_servers_chunks(const cs_scenario *scenario, stragglar_opt
     }
     if ((o->chunks != 1 && o->chunks < least) || o->chunks > most) {
         return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
-                       "%u servers: accepted are 1, %u .. %u, and auto, not %u", p.servers,
-                       least, most, o->chunks);
+                       "%u servers: accepted are 1, %u .. %u, and auto, not %u", p.servers, least,
+                       most, o->chunks);
     }
     return CS_OK;
 }
@@ -519,9 +520,9 @@ static cs_status stragglar_check(const cs_scenario *scenario, void *options, cs_
     stragglar_options *o       = options;
     prepared           made    = {.multi_late = NULL};
     bool               is_free = o->inside == INSIDE_AUTO && is_over_servers(scenario, o);
-    cs_status status = is_free              ? check_auto(scenario, o, plan, &made, err)
-                       : o->late_ranks == 1 ? check_late(scenario, o, plan, &made.greedy, err)
-                                            : check_other(scenario, o, plan, &made, err);
+    cs_status          status  = is_free              ? check_auto(scenario, o, plan, &made, err)
+                                 : o->late_ranks == 1 ? check_late(scenario, o, plan, &made.greedy, err)
+                                                      : check_other(scenario, o, plan, &made, err);
 
     if (status == CS_OK) {
         status = keep(&made, plan, err);
@@ -586,8 +587,8 @@ static cs_status stragglar_open(const cs_scenario *scenario, const void *options
     if (s == NULL) {
         return CS_NO_MEMORY(err, "stragglar");
     }
-    const cs_servers_shape     shape   = shape_of(o);
-    cs_status                  status;
+    const cs_servers_shape shape = shape_of(o);
+    cs_status              status;
 
     if (is_over_servers(scenario, o)) {
         status = cs_servers_open(scenario, &shape, &s->servers, err);
