@@ -15,6 +15,10 @@
  * rank none or several may count as late (`late_ranks`, multi_late.h). The paper's own rounds,
  * which are as many or more, are made by scripts/paper_schedule.
  *
+ * On several servers of several GPUs each the late rank's server takes its place, and its mates
+ * help (servers.h); `inside` says how, or that ranks are to know no servers. With `auto` a baseline
+ * runs where it ends earlier, and the plan's note says so.
+ *
  * Source: "Efficient AllReduce with Stragglers" (StragglAR); the rotational schedule and the choice
  * of chunks are this project's (sim/doc/stragglar.md).
  */
@@ -73,8 +77,9 @@ static const cs_field table[] = {
                    "chunks that several late ranks complete, in tenths of late_ranks / n of all"),
     CS_OPTION_CHOICE(stragglar_options, baseline, CS_BASELINE_CHOICES,
                      "what runs when nobody counts as late; auto: the predicted best"),
-    CS_OPTION_CHOICE(stragglar_options, inside, "auto|flat|chain",
-                     "servers: flat: unknown to it; chain: one unit; auto: or the baseline"),
+    CS_OPTION_CHOICE(
+        stragglar_options, inside, "auto|flat|chain",
+        "over servers: flat: as if there were none; auto: what ends first, or the baseline"),
     CS_FIELD_END};
 
 /* ---- how many chunks, with one late rank ----
