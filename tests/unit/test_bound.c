@@ -593,7 +593,7 @@ Test(bound_collectives, collectives_between_servers)
     new_bench(&b, 8, 2, 1, 0.25)->scenario.collective = CS_ALLGATHER;
     expect_silent(&b, "gather");
     expect_best(&b, "server_gather", 0.25 + 0.75 / 2);
-    b.context.latency_s[CS_NIC] = 4; /* 3^2 >= 4 servers */
+    b.context.latency_s[CS_NIC] = 4;             /* 3^2 >= 4 servers */
     expect_best(&b, "server_gather", 8 + 0.125); /* and two blocks of 1/8 over 2 NICs */
     new_bench(&b, 8, 2, 1, 0.25)->scenario.collective = CS_ALLTOALL;
     expect_best(&b, "server_gather", 0.25 + 0.75); /* 2 x 6 blocks of 1/8 over 2 NICs */
