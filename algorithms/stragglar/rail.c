@@ -30,13 +30,72 @@ static cs_status build_three(uint32_t chunks, cs_label_rounds *rounds, cs_error 
     return CS_OK;
 }
 
-cs_status cs_rail_build(uint32_t servers, uint32_t chunks, cs_arena *arena, cs_rail *rail,
-                        cs_error *err)
+/* Of halves: the chunk that the late server gives in a round. Even ones come first, then, a round
+ * later, odd ones. */
+static uint32_t half_given(uint32_t chunks, uint32_t round)
 {
-    *rail = (cs_rail){
-        .servers = servers, .chunks = chunks, .n_rounds = chunks - 1 + cs_log2_ceil(servers)};
+    uint32_t even  = (chunks + 1) / 2;
+    uint32_t chunk = round < even ? 2 * round : round > even ? 2 * (round - 1 - even) + 1 : chunks;
+
+    return chunk < chunks ? chunk : CS_NO_LABEL;
+}
+
+static cs_status build_halves(uint32_t chunks, cs_label_rounds *rounds, cs_error *err)
+{
+    for (uint32_t r = 0; r < cs_rail_rounds(3, chunks, true); r++) {
+        uint32_t chunk = half_given(chunks, r);
+        if (chunk != CS_NO_LABEL) {
+            CS_TRY(add(rounds, CS_LABEL_LAST, 2, chunk % 2, chunk, err));
+        }
+        chunk = r >= 1 ? half_given(chunks, r - 1) : CS_NO_LABEL;
+        if (chunk != CS_NO_LABEL) {
+            CS_TRY(add(rounds, CS_LABEL_COPY, chunk % 2, 1 - chunk % 2, chunk, err));
+        }
+        chunk = r >= 2 ? half_given(chunks, r - 2) : CS_NO_LABEL;
+        if (chunk != CS_NO_LABEL) {
+            CS_TRY(add(rounds, CS_LABEL_COPY, 1 - chunk % 2, 2, chunk, err));
+        }
+        CS_TRY(cs_label_rounds_end(rounds, err));
+    }
+    return CS_OK;
+}
+
+uint32_t cs_rail_given(const cs_rail *rail, uint32_t round)
+{
+    if (rail->halves) {
+        return half_given(rail->chunks, round);
+    }
+    return round < rail->chunks ? round : CS_NO_LABEL;
+}
+
+uint32_t cs_rail_completed(const cs_rail *rail, uint32_t round)
+{
+    if (rail->halves) {
+        return round < 2 ? CS_NO_LABEL : half_given(rail->chunks, round - 2);
+    }
+    return round < rail->chunks ? round : CS_NO_LABEL;
+}
+
+uint32_t cs_rail_last_given(uint32_t chunks, bool halves)
+{
+    return halves && chunks > 1 ? chunks : chunks - 1;
+}
+
+uint32_t cs_rail_rounds(uint32_t servers, uint32_t chunks, bool halves)
+{
+    return halves ? cs_rail_last_given(chunks, true) + 3 : chunks - 1 + cs_log2_ceil(servers);
+}
+
+cs_status cs_rail_build(uint32_t servers, uint32_t chunks, bool halves, cs_arena *arena,
+                        cs_rail *rail, cs_error *err)
+{
+    *rail = (cs_rail){.servers  = servers,
+                      .chunks   = chunks,
+                      .halves   = halves,
+                      .n_rounds = cs_rail_rounds(servers, chunks, halves)};
     if (servers == 3) {
-        return build_three(chunks, &rail->stored, err);
+        return halves ? build_halves(chunks, &rail->stored, err)
+                      : build_three(chunks, &rail->stored, err);
     }
     if (chunks == 1) {
         return cs_label_rounds_one_chunk(servers, &rail->stored, err);

@@ -18,6 +18,10 @@
  * sends and receives the buffer once. The other servers hand out what they have completed in round
  * u.
  *
+ * For small buffers there is the tree: one chunk a rail, r's contributions go down a binomial tree
+ * over its mates, all rails play their rounds, and every server gathers over a circulant graph;
+ * what two GPUs have for each other at a time is one message. The pre-phase is the same.
+ *
  * There are no barriers: everything starts as soon as its data and ports allow. With step and slot
  * for what a chunk takes over a NIC and over NVLink, and q = ceil(log2 N), the replay takes after
  * the arrival of r at most what servers_time.h says.
@@ -27,8 +31,8 @@
  * the round that needs it; all else is copying. Every GPU gets every final value once.
  *
  * Memory O(N log N + L) beside the slots, of which every rank has 2 C + 1: chunk c of its own rail
- * in slot c, of rail 0 (on server s) in slot C + c, final values that nobody passes on in 2 C.
- * O(1) per transfer.
+ * in slot c, of rail 0 (on server s) in slot C + c, final values that nobody passes on in 2 C. The
+ * tree has a slot for each of its L chunks. O(1) per transfer.
  *
  * Source: this project (sim/doc/stragglar.md).
  */
@@ -38,8 +42,11 @@
 #include "cs/algorithm.h"
 
 typedef struct cs_servers_shape {
-    uint32_t late;   /* r */
-    uint32_t chunks; /* C of a rail: 1, or at least cs_rail_least_chunks() */
+    uint32_t late;    /* r */
+    uint32_t chunks;  /* C of a rail: 1, or at least cs_rail_least_chunks() */
+    bool     is_tree; /* C = 1 */
+    bool halves; /* of three servers: the pre-phase takes half as long, the main phase two rounds
+                    more (rail.h) */
 } cs_servers_shape;
 
 /* Several servers of several GPUs each? What the schedule is for. */

@@ -45,13 +45,22 @@ static double above(uint32_t a, uint32_t b)
     return a > b ? a - b : 0;
 }
 
-double cs_servers_main_s(const cs_servers_pace *p, uint32_t chunks)
+double cs_servers_main_s(const cs_servers_pace *p, const cs_servers_shape *shape)
 {
+    uint32_t chunks = shape->chunks, q = cs_log2_ceil(p->servers);
     double   step = step_s(p, chunks), slot = slot_s(p, chunks);
-    uint32_t q    = cs_log2_ceil(p->servers);
     double   ends = 2.0 * p->pass_slots + (q == 1 ? above(p->phase_slots, 4) : 0);
 
-    return (chunks - 1.0 + q) * fmax(step, p->phase_slots * slot) + ends * slot;
+    if (shape->halves) { /* server s has its last final value in the last round */
+        ends += 1 + above(p->phase_slots, 4);
+    }
+    if (shape->is_tree) {
+        double parts = (p->locals - 1.0) * chunk_bytes(p, 1);
+        return 2 * (cs_log2_ceil(p->locals) * p->nvlink_alpha_s + parts * p->nvlink_s_per_byte) +
+               q * step;
+    }
+    return cs_rail_rounds(p->servers, chunks, shape->halves) * fmax(step, p->phase_slots * slot) +
+           ends * slot;
 }
 
 /* The ring of M servers: g = ceil(C / M) groups of chunks, of which the last has `rest`. */
@@ -67,42 +76,52 @@ static double ring_s(const cs_servers_pace *p, uint32_t chunks, double step, dou
     return fmax(fmax(nics, change), fmax(late, inside));
 }
 
-double cs_servers_pre_s(const cs_servers_pace *p, uint32_t chunks)
+double cs_servers_pre_s(const cs_servers_pace *p, const cs_servers_shape *shape)
 {
-    double step = step_s(p, chunks), slot = slot_s(p, chunks), pass = p->pass_slots * slot;
-    double mates = chunks * pass + above(p->locals, 3) * slot;
+    uint32_t chunks = shape->chunks;
+    double   step = step_s(p, chunks), slot = slot_s(p, chunks), pass = p->pass_slots * slot;
+    double   mates = chunks * pass + above(p->locals, 3) * slot;
 
-    switch (p->servers) {
-    case 2: return mates;
-    case 3: return fmax(mates, fmax(chunks * step + pass, chunks * pass + step));
-    default: return fmax(mates, ring_s(p, chunks, step, pass));
+    if (p->servers == 2) {
+        return mates;
     }
+    if (p->servers == 3 && !shape->halves) {
+        return fmax(mates, fmax(chunks * step + pass, chunks * pass + step));
+    }
+    return fmax(mates, ring_s(p, chunks, step, pass));
 }
 
-bool cs_servers_is_exact(const cs_servers_pace *p, uint32_t chunks)
+bool cs_servers_is_exact(const cs_servers_pace *p, const cs_servers_shape *shape)
 {
-    return p->servers > 2 && p->phase_slots == p->locals &&
-           step_s(p, chunks) >= p->phase_slots * slot_s(p, chunks);
+    bool is_switch = p->pass_slots == p->locals - 1;
+    return is_switch && (shape->is_tree ||
+                         (p->servers > 2 && !shape->halves &&
+                          step_s(p, shape->chunks) >= p->phase_slots * slot_s(p, shape->chunks)));
 }
 
-double cs_servers_end_s(const cs_servers_pace *pace, uint32_t chunks, double early_s, double late_s)
+double cs_servers_end_s(const cs_servers_pace *pace, const cs_servers_shape *shape, double early_s,
+                        double late_s)
 {
-    return fmax(early_s + cs_servers_pre_s(pace, chunks), late_s) + cs_servers_main_s(pace, chunks);
+    return fmax(early_s + cs_servers_pre_s(pace, shape), late_s) + cs_servers_main_s(pace, shape);
 }
 
-uint32_t cs_servers_best_chunks(const cs_servers_pace *pace, uint32_t most, double early_s,
-                                double late_s)
+void cs_servers_set_best_chunks(const cs_servers_pace *pace, uint32_t most, double early_s,
+                                double late_s, cs_servers_shape *shape)
 {
-    uint32_t best   = 1;
-    double   best_s = cs_servers_end_s(pace, 1, early_s, late_s);
+    cs_servers_shape tried  = *shape;
+    double           best_s = (double)INFINITY;
 
     most = most < CS_SERVERS_MOST_AUTO ? most : CS_SERVERS_MOST_AUTO;
-    for (uint32_t chunks = cs_rail_least_chunks(pace->servers); chunks <= most; chunks++) {
-        double this_s = cs_servers_end_s(pace, chunks, early_s, late_s);
+    most = shape->is_tree ? 1 : most;
+    for (uint32_t chunks = 1; chunks <= most; chunks++) {
+        tried.chunks = chunks;
+        if (chunks > 1 && chunks < cs_rail_least_chunks(pace->servers)) {
+            continue;
+        }
+        double this_s = cs_servers_end_s(pace, &tried, early_s, late_s);
         if (this_s < best_s) {
-            best   = chunks;
+            *shape = tried;
             best_s = this_s;
         }
     }
-    return best;
 }

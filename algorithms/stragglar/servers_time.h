@@ -35,22 +35,22 @@ typedef struct cs_servers_pace {
 
 cs_servers_pace cs_servers_pace_of(const cs_scenario *scenario);
 
-/* Both phases with C chunks a rail. O(1). */
-double cs_servers_pre_s(const cs_servers_pace *pace, uint32_t chunks);
-double cs_servers_main_s(const cs_servers_pace *pace, uint32_t chunks);
+/* Both phases. O(1). */
+double cs_servers_pre_s(const cs_servers_pace *pace, const cs_servers_shape *shape);
+double cs_servers_main_s(const cs_servers_pace *pace, const cs_servers_shape *shape);
 
 /* Is the latter exact, for equal chunks and a pre-phase that is hidden? */
-bool cs_servers_is_exact(const cs_servers_pace *pace, uint32_t chunks);
+bool cs_servers_is_exact(const cs_servers_pace *pace, const cs_servers_shape *shape);
 
 /* After the first arrival, when the last of the early ranks comes at early_s, the late one at
  * late_s. */
-double cs_servers_end_s(const cs_servers_pace *pace, uint32_t chunks, double early_s,
+double cs_servers_end_s(const cs_servers_pace *pace, const cs_servers_shape *shape, double early_s,
                         double late_s);
 
-/* The C with the least end, from 1 to `most`; the least of several. O(most), which is cut to
- * CS_SERVERS_MOST_AUTO. */
+/* Give the shape the C with the least end, from 1 to `most`; the least of several. O(most), which
+ * is cut to CS_SERVERS_MOST_AUTO. */
 enum { CS_SERVERS_MOST_AUTO = 1023 };
-uint32_t cs_servers_best_chunks(const cs_servers_pace *pace, uint32_t most, double early_s,
-                                double late_s);
+void cs_servers_set_best_chunks(const cs_servers_pace *pace, uint32_t most, double early_s,
+                                double late_s, cs_servers_shape *shape);
 
 #endif

@@ -47,7 +47,8 @@ enum { MOST_CHUNKS = 1 << 20, MOST_AUTO_CHUNKS = 16384, MOST_ROOTS = 100 };
 typedef enum port_model { PORT_AUTO, PORT_TELEPHONE, PORT_DUPLEX } port_model;
 
 /* How the GPUs of a server share the work. */
-typedef enum inside { INSIDE_AUTO, INSIDE_FLAT, INSIDE_CHAIN } inside;
+typedef enum inside { INSIDE_AUTO, INSIDE_FLAT, INSIDE_CHAIN, INSIDE_TREE } inside;
+typedef enum halves { HALVES_AUTO, HALVES_ON, HALVES_OFF } halves;
 
 typedef struct stragglar_options {
     CS_LATE_OPTIONS;
@@ -56,8 +57,8 @@ typedef struct stragglar_options {
     int      prephase;
     uint32_t late_ranks; /* k; 0: the baseline runs */
     uint32_t late_roots;
-    int      baseline; /* cs_late_baseline */
-    int      inside;   /* one of the enumeration; resolved, not INSIDE_AUTO */
+    int      baseline;       /* cs_late_baseline */
+    int      inside, halves; /* of the enumerations; resolved, not auto */
     uint32_t steps; /* not in the table: of the main phase (cs_phase2_count), for one late rank */
 } stragglar_options;
 
@@ -78,8 +79,10 @@ static const cs_field table[] = {
     CS_OPTION_CHOICE(stragglar_options, baseline, CS_BASELINE_CHOICES,
                      "what runs when nobody counts as late; auto: the predicted best"),
     CS_OPTION_CHOICE(
-        stragglar_options, inside, "auto|flat|chain",
+        stragglar_options, inside, "auto|flat|chain|tree",
         "over servers: flat: as if there were none; auto: what ends first, or the baseline"),
+    CS_OPTION_CHOICE(stragglar_options, halves, "auto|on|off",
+                     "three servers: half the pre-phase, two rounds more"),
     CS_FIELD_END};
 
 /* ---- how many chunks, with one late rank ----
@@ -294,12 +297,15 @@ static const char *flat_reason(const stragglar_options *o)
 static bool is_over_servers(const cs_scenario *scenario, const stragglar_options *o)
 {
     return o->late_ranks == 1 && o->inside != INSIDE_FLAT && cs_has_servers(&scenario->cluster) &&
-           (o->inside == INSIDE_CHAIN || flat_reason(o) == NULL);
+           (o->inside != INSIDE_AUTO || flat_reason(o) == NULL);
 }
 
 static cs_servers_shape shape_of(const stragglar_options *o)
 {
-    return (cs_servers_shape){.late = o->straggler, .chunks = o->chunks};
+    return (cs_servers_shape){.late    = o->straggler,
+                              .chunks  = o->chunks,
+                              .is_tree = o->inside == INSIDE_TREE,
+                              .halves  = o->halves == HALVES_ON};
 }
 
 /* When the last rank but the presumed one comes. */
@@ -313,45 +319,82 @@ static double early_s(const cs_scenario *scenario, const stragglar_options *o)
     return last_s;
 }
 
-static cs_status check_servers_chunks(const cs_scenario *scenario, stragglar_options *o,
-                                      cs_error *err)
+/* Which options a shape is made of: refused are those that do not go together. */
+static cs_status check_servers_options(const cs_scenario *scenario, const stragglar_options *o,
+                                       uint32_t most, cs_error *err)
 {
-    const cs_cluster     *c     = &scenario->cluster;
-    const cs_servers_pace p     = cs_servers_pace_of(scenario);
-    uint32_t              least = cs_rail_least_chunks(p.servers);
-    double                room  = (double)MOST_MESSAGES / cs_servers_messages(c, 1);
-    uint32_t              most  = cs_servers_most_chunks(c);
+    uint32_t servers = cs_n_servers(&scenario->cluster), least = cs_rail_least_chunks(servers);
+    bool     is_free = o->chunks == 0 || o->chunks == CS_AUTO;
 
-    most = room < most ? (uint32_t)room : most;
+    if (flat_reason(o) != NULL) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.inside",
+                       "only flat goes with %s over servers of several GPUs", flat_reason(o));
+    }
+    if (o->halves == HALVES_ON && (servers != 3 || o->inside == INSIDE_TREE)) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.halves",
+                       "only for three servers and inside=chain; accepted are off and auto");
+    }
     if (most == 0) {
         return CS_FAIL(err, CS_ENOTSUP, "cluster.ranks", "too many for stragglar over servers: %u",
-                       c->n_ranks);
+                       scenario->cluster.n_ranks);
     }
-    if (o->chunks == 0 || o->chunks == CS_AUTO) {
-        o->chunks = cs_servers_best_chunks(&p, most, early_s(scenario, o),
-                                           cs_arrival(scenario, o->straggler));
-    }
-    if ((o->chunks != 1 && o->chunks < least) || o->chunks > most) {
+    if (!is_free && o->inside == INSIDE_TREE && o->chunks != 1) {
         return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
-                       "%u servers: accepted are 1, %u .. %u, and auto, not %u", p.servers, least,
+                       "a tree has one chunk a rail: accepted are 1 and auto, not %u", o->chunks);
+    }
+    if (!is_free && ((o->chunks != 1 && o->chunks < least) || o->chunks > most)) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
+                       "%u servers: accepted are 1, %u .. %u, and auto, not %u", servers, least,
                        most, o->chunks);
     }
     return CS_OK;
 }
 
+/* Of what the options leave open, the shape with the least predicted end. O(chunks). */
+static cs_servers_shape best_shape(const cs_scenario *scenario, const stragglar_options *o,
+                                   uint32_t most)
+{
+    const cs_servers_pace p       = cs_servers_pace_of(scenario);
+    bool                  is_free = o->chunks == 0 || o->chunks == CS_AUTO;
+    bool                  fits    = cs_most_slots(scenario->cluster.n_ranks) >= p.locals;
+    double                first_s = early_s(scenario, o), best_s = (double)INFINITY;
+    double                late_s = cs_arrival(scenario, o->straggler);
+    cs_servers_shape      best   = shape_of(o);
+    const struct {
+        bool is_open, is_tree, halves;
+    } ways[] = {
+        {o->inside != INSIDE_TREE && o->halves != HALVES_ON, false, false},
+        {o->inside != INSIDE_TREE && o->halves != HALVES_OFF && p.servers == 3, false, true},
+        {o->inside != INSIDE_CHAIN && o->halves != HALVES_ON && fits && (is_free || o->chunks == 1),
+         true, false}};
+
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        cs_servers_shape way = {o->straggler, o->chunks, ways[i].is_tree, ways[i].halves};
+        if (ways[i].is_open && is_free) {
+            cs_servers_set_best_chunks(&p, most, first_s, late_s, &way);
+        }
+        double end = ways[i].is_open ? cs_servers_end_s(&p, &way, first_s, late_s) : best_s;
+        best       = end < best_s ? way : best;
+        best_s     = fmin(end, best_s);
+    }
+    return best;
+}
+
 static cs_status check_servers(const cs_scenario *scenario, stragglar_options *o, cs_plan *plan,
                                cs_error *err)
 {
+    double   room = (double)MOST_MESSAGES / cs_servers_messages(&scenario->cluster, 1);
+    uint32_t most = cs_servers_most_chunks(&scenario->cluster);
+
+    most = room < most ? (uint32_t)room : most;
     CS_TRY(cs_late_check(scenario, (cs_late_options *)o, err));
-    if (flat_reason(o) != NULL) {
-        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.inside",
-                       "only flat goes with %s over servers of several GPUs", flat_reason(o));
-    }
-    CS_TRY(check_servers_chunks(scenario, o, err));
-    cs_servers_shape shape = shape_of(o);
-    *plan                  = cs_servers_plan(scenario, &shape);
-    o->inside              = INSIDE_CHAIN;
-    o->model               = PORT_DUPLEX;
+    CS_TRY(check_servers_options(scenario, o, most, err));
+    const cs_servers_shape shape = best_shape(scenario, o, most);
+    *plan                        = cs_servers_plan(scenario, &shape);
+    o->chunks                    = shape.chunks;
+    o->inside                    = shape.is_tree ? INSIDE_TREE : INSIDE_CHAIN;
+    o->halves                    = shape.halves ? HALVES_ON : HALVES_OFF;
+    o->model                     = PORT_DUPLEX;
     return CS_OK;
 }
 
@@ -436,9 +479,10 @@ static cs_status one_end_s(const cs_scenario *scenario, const stragglar_options 
     if (status == CS_OK && f != NULL && !cs_one_port_kind(&scenario->cluster)) {
         status = f->elapsed_s(f, scenario, &cs_algorithm_stragglar, &one, &plan, end_p, err);
     } else if (status == CS_OK && is_over_servers(scenario, &one)) {
-        const cs_servers_pace p = cs_servers_pace_of(scenario);
-        *end_p                  = cs_servers_end_s(&p, one.chunks, early_s(scenario, &one),
-                                                   cs_arrival(scenario, one.straggler));
+        const cs_servers_pace  p     = cs_servers_pace_of(scenario);
+        const cs_servers_shape shape = shape_of(&one);
+        *end_p                       = cs_servers_end_s(&p, &shape, early_s(scenario, &one),
+                                                        cs_arrival(scenario, one.straggler));
     } else if (status == CS_OK) {
         pace     p      = pace_of(scenario, one.straggler);
         uint32_t rounds = rotation_rounds(scenario->cluster.n_ranks, one.chunks);
@@ -536,7 +580,10 @@ static cs_status stragglar_check(const cs_scenario *scenario, void *options, cs_
         empty(&made);
     }
     o->late_roots = o->late_ranks == 1 ? 0 : o->late_roots;
-    o->inside     = is_over_servers(scenario, o) ? o->inside : INSIDE_FLAT;
+    if (!is_over_servers(scenario, o)) {
+        o->inside = INSIDE_FLAT;
+        o->halves = HALVES_OFF;
+    }
     if (o->baseline == CS_BASELINE_AUTO) { /* it does not run */
         o->baseline = (int)cs_baseline_predicted(scenario);
     }
@@ -659,18 +706,19 @@ static double one_closed_form_s(const cs_scenario *scenario, const stragglar_opt
 /* Known where the NICs limit, for equal chunks, when the pre-phase is over. */
 static double servers_closed_form_s(const cs_scenario *scenario, const stragglar_options *o)
 {
-    const cs_cluster     *c      = &scenario->cluster;
-    const cs_servers_pace p      = cs_servers_pace_of(scenario);
-    double                late_s = cs_arrival(scenario, o->straggler);
+    const cs_cluster      *c      = &scenario->cluster;
+    const cs_servers_pace  p      = cs_servers_pace_of(scenario);
+    const cs_servers_shape shape  = shape_of(o);
+    double                 late_s = cs_arrival(scenario, o->straggler);
 
     if (!cs_nics_are_even(scenario) || c->servers != NULL || c->sockets > 1 ||
         c->fabrics[CS_NVLINK].kind != CS_SWITCHED ||
         scenario->bytes % ((uint64_t)p.locals * o->chunks) != 0 ||
-        !cs_servers_is_exact(&p, o->chunks) ||
-        early_s(scenario, o) + cs_servers_pre_s(&p, o->chunks) > late_s) {
+        !cs_servers_is_exact(&p, &shape) ||
+        early_s(scenario, o) + cs_servers_pre_s(&p, &shape) > late_s) {
         return (double)NAN;
     }
-    return late_s + cs_servers_main_s(&p, o->chunks);
+    return late_s + cs_servers_main_s(&p, &shape);
 }
 
 static double stragglar_closed_form_s(const cs_scenario *scenario, const void *options)

@@ -40,7 +40,7 @@ static void check_stream(void)
 Test(stragglar_servers, every_shape_is_correct)
 {
     static const uint32_t servers[] = {2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 33};
-    static const uint32_t gpus[]    = {2, 3, 4, 8};
+    static const uint32_t gpus[]    = {2, 3, 4, 5, 7, 8};
 
     for (size_t i = 0; i < sizeof servers / sizeof servers[0]; i++) {
         for (size_t k = 0; k < sizeof gpus / sizeof gpus[0]; k++) {
@@ -53,7 +53,12 @@ Test(stragglar_servers, every_shape_is_correct)
                 begin_servers(n, l, 1 + 1000 * l * chunks[c], 1e-3);
                 be_late((uint32_t)(i * 7 + k * 3 + c) % (n * l), 1e-3);
                 set("inside", "chain");
+                set("halves", n == 3 && i + k + c > 4 ? "on" : "off");
                 set_number("chunks", chunks[c]);
+                check_stream();
+                begin_servers(n, l, 1 + 1000 * l * chunks[c], 1e-3);
+                be_late((uint32_t)(i * 3 + k * 7 + c) % (n * l), 1e-3);
+                set("inside", "tree");
                 check_stream();
             }
         }
@@ -114,7 +119,12 @@ static void draw(ct_rng *rng)
         (cs_fabric){CS_SWITCHED, ct_uniform(rng, 0, 1e-5), pow(10, ct_uniform(rng, 9.5, 11))};
     scene.scenario.cluster.fabrics[CS_NVLINK] =
         (cs_fabric){CS_SWITCHED, ct_uniform(rng, 0, 3e-6), pow(10, ct_uniform(rng, 10, 12))};
+    if (ct_below(rng, 4) == 0) {
+        set("inside", "tree");
+        return;
+    }
     set("inside", "chain");
+    set("halves", n == 3 && ct_below(rng, 2) == 0 ? "on" : "off");
     set_number("chunks", chunks);
 }
 
@@ -128,11 +138,14 @@ Test(stragglar_servers, never_above_the_closed_forms)
     for (int i = 0; i < 1500; i++) {
         draw(&rng);
         ct_scene_ready(&scene);
-        cs_servers_pace pace   = cs_servers_pace_of(&scene.scenario);
-        cs_outcome      out    = ct_scene_replay(&scene, NULL);
-        double          late_s = cs_last_arrival(&scene.scenario);
-        double          most_s = cs_servers_end_s(&pace, option("chunks"), 0, late_s);
-        double          form_s = scene.algorithm->closed_form_s(&scene.scenario, &scene.options);
+        cs_servers_pace  pace   = cs_servers_pace_of(&scene.scenario);
+        cs_outcome       out    = ct_scene_replay(&scene, NULL);
+        double           late_s = cs_last_arrival(&scene.scenario);
+        cs_servers_shape shape  = {.chunks  = option("chunks"),
+                                   .is_tree = option("inside") == 3,
+                                   .halves  = option("halves") == 1};
+        double           most_s = cs_servers_end_s(&pace, &shape, 0, late_s);
+        double           form_s = scene.algorithm->closed_form_s(&scene.scenario, &scene.options);
         cr_assert(out.verified);
         cr_assert(out.elapsed_s <= most_s * (1 + 1e-12), "%s C=%u: %.17g, at most %.17g",
                   ct_scene_text(&scene), option("chunks"), out.elapsed_s, most_s);

@@ -26,6 +26,8 @@ def drawn(rng):
         "n": n,
         "l": l,
         "chunks": chunks,
+        "halves": n == 3 and rng.random() < 0.5,
+        "tree": rng.random() < 0.25,
         "late": rng.randrange(n * l),
         "delay": rng.choice([0, 1, rng.random()]) * 10 ** rng.uniform(-6, -2),
         "bytes": l * chunks * rng.randrange(1, 1 << rng.randrange(4, 24)),
@@ -38,8 +40,11 @@ def collsim(binary, c):
     args = [binary, "run", "-a", "stragglar", "-n", c["n"] * c["l"], "-g", c["l"], "-s", c["bytes"],
             "--alpha", "%.17gs" % c["nic"][0], "--bandwidth", "%.17gB/s" % c["nic"][1],
             "--nvlink-alpha", "%.17gs" % c["nvlink"][0], "--nvlink-bandwidth", "%.17gB/s" % c["nvlink"][1],
-            "--late", "%d=%.17gs" % (c["late"], c["delay"]), "--opt", "chunks=%d" % c["chunks"],
-            "--opt", "straggler=%d" % c["late"], "--opt", "inside=chain", "--format", "json"]
+            "--late", "%d=%.17gs" % (c["late"], c["delay"]), "--opt", "straggler=%d" % c["late"], "--format", "json"]
+    if c["tree"]:
+        args += ["--opt", "inside=tree"]
+    else:
+        args += ["--opt", "inside=chain", "--opt", "chunks=%d" % c["chunks"], "--opt", "halves=%s" % ("on" if c["halves"] else "off")]
     ran = subprocess.run([str(a) for a in args], capture_output=True, text=True)
     if ran.returncode != 0:
         raise ValueError(ran.stderr.strip())
@@ -47,12 +52,16 @@ def collsim(binary, c):
 
 
 def compare(binary, c, servers, replay, model):
-    n, l, chunks, size = c["n"], c["l"], c["chunks"], c["bytes"]
+    n, l, size = c["n"], c["l"], c["bytes"]
+    chunks = 1 if c["tree"] else c["chunks"]
     arrive = {(n - 1) * l: c["delay"]}
     machine = (n * l, l * chunks, size / (l * chunks), c["nic"], c["nvlink"])
-    want = replay.replay(servers.stream(n, l, chunks), *machine, arrive, False)[0]
-    most = max(0, model.pre_s(n, l, chunks, size, c["nic"], c["nvlink"]) - c["delay"])
-    most += c["delay"] + model.main_s(n, l, chunks, size, c["nic"], c["nvlink"])
+    stream = servers.tree_stream(n, l) if c["tree"] else servers.stream(n, l, chunks, halves=c["halves"])
+    want = replay.replay(stream, *machine, arrive, False)[0]
+    most = float("inf")
+    if not c["tree"] and not c["halves"]:
+        most = max(0, model.pre_s(n, l, chunks, size, c["nic"], c["nvlink"]) - c["delay"])
+        most += c["delay"] + model.main_s(n, l, chunks, size, c["nic"], c["nvlink"])
     got = collsim(binary, c)
     assert got["verified"] is True, got["verified"]
     assert abs(got["elapsed_s"] - want) <= 1e-9 * want, (got["elapsed_s"], want)
