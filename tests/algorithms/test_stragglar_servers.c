@@ -3,6 +3,7 @@
  * published ones of an independent replay and against the closed forms, and `auto` against the
  * baselines. */
 #include "algorithms/stragglar/servers_time.h"
+#include "base/alloc.h"
 #include "cs/result.h"
 #include "stragglar_setup.h"
 
@@ -225,5 +226,37 @@ Test(stragglar_servers, what_only_flat_ranks_have)
         set_number("chunks", chunks);
         cr_assert_eq(ct_scene_check(&scene, &err), CS_ENOTSUP);
         cr_assert_str_eq(err.where, "algorithm.options.chunks");
+    }
+}
+
+/* Let the first, second, third .. allocation fail until all goes well; how many there are. */
+static long starve(void)
+{
+    cs_status status = CS_ENOMEM;
+    long      passes = 0;
+
+    for (; status != CS_OK; passes++) {
+        cs_job    job    = ct_scene_given(&scene, NULL);
+        cs_result result = {.ranks = 77};
+        cs_error  err    = {0};
+        cs_alloc_fail_after(passes);
+        status = cs_job_run(&job, NULL, 0, &result, &err);
+        cs_alloc_fail_after(-1);
+        cr_assert(status == CS_OK ? result.verified : status == CS_ENOMEM && result.ranks == 77,
+                  "%s", err.message);
+    }
+    return passes;
+}
+
+Test(stragglar_servers, any_allocation_may_fail)
+{
+    static const char *const ways[] = {"auto", "chain", "tree"};
+
+    for (uint32_t servers = 2; servers <= 7; servers++) {
+        for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+            begin_servers(servers, 4, 1 << 20, w == 0 ? 0 : 1e-3);
+            set("inside", ways[w]);
+            cr_assert_gt(starve(), 5);
+        }
     }
 }
