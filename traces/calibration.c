@@ -5,12 +5,11 @@
  *   ring AllReduce                2 (n - 1) (alpha + S / n beta)
  *   ring AllGather, ReduceScatter,
  *   pairwise AlltoAll               (n - 1) (alpha + S / n beta)   (S = all n blocks)
+ *   allpairs (captured) AllReduce         2 (alpha + (n - 1) / n S beta), of the others half
  */
 #include "traces/calibration.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
-#include "traces/log_line.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -38,10 +37,19 @@ static void bytes_text(uint64_t bytes, char text[32])
     snprintf(text, 32, "%llu %s", (unsigned long long)bytes, units[unit]);
 }
 
-cs_status cs_calibration_steps(cs_collective collective, uint32_t n_ranks, double *steps_p,
-                               double *wire_ratio_p, cs_error *err)
+cs_status cs_calibration_steps(const char *schedule, cs_collective collective, uint32_t n_ranks,
+                               double *steps_p, double *wire_ratio_p, cs_error *err)
 {
-    double n = (double)n_ranks;
+    const bool is_direct = strcmp(schedule, "allpairs") == 0;
+    double     n         = (double)n_ranks;
+
+    if (schedule[0] != '\0' && !is_direct && strcmp(schedule, "ring") != 0) {
+        return CS_FAIL(
+            err, CS_ENOTSUP, "schedule",
+            "%s: alpha and bandwidth cannot be concluded from its times alone; accepted: "
+            "captured runs of ring and allpairs, whose times are A + B S",
+            schedule);
+    }
 
     if (cs_collective_has_root(collective)) {
         uint32_t rootless = 0;
@@ -57,8 +65,8 @@ cs_status cs_calibration_steps(cs_collective collective, uint32_t n_ranks, doubl
     if (n_ranks < 2) {
         return CS_FAIL(err, CS_ENOTSUP, "ranks", "%u, accepted: 2 or more", n_ranks);
     }
-    *steps_p      = cs_collectives[collective].bus * (n - 1);
-    *wire_ratio_p = 1 / n;
+    *steps_p      = cs_collectives[collective].bus * (is_direct ? 1 : n - 1);
+    *wire_ratio_p = is_direct ? (n - 1) / n : 1 / n;
     return CS_OK;
 }
 
@@ -128,11 +136,22 @@ static cs_status check_rows(const cs_nccl_log *log, const cs_calibrate_options *
         if (!log->is_deviation && timing->is_checked && timing->n_wrong > 0) {
             *line_p = (int)log->rows[r].line;
             return CS_FAIL(err, CS_EINVAL, "#wrong",
-                           "%.0f wrong results: a table with wrong results is no measurement",
-                           timing->n_wrong);
+                           "%.0f wrong results at size %llu: a table with wrong results is no "
+                           "measurement",
+                           timing->n_wrong, (unsigned long long)log->rows[r].size_bytes);
         }
     }
     return CS_OK;
+}
+
+static cs_collective collective_of(const cs_nccl_log *log, const cs_calibrate_options *options)
+{
+    return options->has_collective ? options->collective : log->collective;
+}
+
+static uint32_t ranks_of(const cs_nccl_log *log, const cs_calibrate_options *options)
+{
+    return options->n_ranks > 0 && !log->is_part ? options->n_ranks : log->n_ranks;
 }
 
 /* Is the log fit for a calibration at all? */
@@ -149,17 +168,10 @@ static cs_status check_log(const cs_nccl_log *log, const cs_calibrate_options *o
         return CS_FAIL(err, CS_EINVAL, "time",
                        "the log has CPU times (-C), not those of the operation");
     }
+    double steps = 0, wire_ratio = 0;
+    CS_TRY(cs_calibration_steps(log->schedule, collective_of(log, options), ranks_of(log, options),
+                                &steps, &wire_ratio, err));
     return check_rows(log, options, line_p, err);
-}
-
-static cs_collective collective_of(const cs_nccl_log *log, const cs_calibrate_options *options)
-{
-    return options->has_collective ? options->collective : log->collective;
-}
-
-static uint32_t ranks_of(const cs_nccl_log *log, const cs_calibrate_options *options)
-{
-    return options->n_ranks > 0 ? options->n_ranks : log->n_ranks;
 }
 
 /* May the two logs be pooled? */
@@ -176,6 +188,10 @@ static cs_status check_pair(const cs_nccl_log *a, const cs_nccl_log *b, const ch
                          "are pooled, calibrate the others on their own",
                          cs_collective_name(collective_b), ranks_of(b, options),
                          cs_collective_name(collective_a), ranks_of(a, options));
+    } else if (strcmp(a->schedule, b->schedule) != 0) {
+        status = CS_FAIL(err, CS_EINVAL, "",
+                         "schedule '%s', but the first log is of '%s': calibrate each on its own",
+                         b->schedule, a->schedule);
     } else if (a->device[0] != '\0' && b->device[0] != '\0' && strcmp(a->device, b->device) != 0) {
         status = CS_FAIL(err, CS_EINVAL, "",
                          "measured on %s, but the first log on %s: calibrate each on its own",
@@ -228,7 +244,7 @@ static cs_status take_fit(cs_calibration *c, const cs_fit *fit, cs_error *err)
 {
     double steps = 0, wire_ratio = 0;
 
-    CS_TRY(cs_calibration_steps(c->collective, c->n_ranks, &steps, &wire_ratio, err));
+    CS_TRY(cs_calibration_steps(c->schedule, c->collective, c->n_ranks, &steps, &wire_ratio, err));
     for (size_t r = 0; r < fit->n_regimes; r++) {
         const cs_regime_fit *from = &fit->regimes[r];
 
@@ -308,6 +324,7 @@ static void describe(cs_calibration *c, const cs_nccl_log *log, const cs_calibra
     c->n_ranks     = ranks_of(log, options);
     c->extrapolate = options->extrapolate;
     c->column      = options->column;
+    memcpy(c->schedule, log->schedule, sizeof c->schedule);
     set_text(c->machine, sizeof c->machine, options->machine, log->device);
     set_text(c->versions, sizeof c->versions, options->versions, log->versions);
     set_text(c->date, sizeof c->date, options->date, "");
@@ -400,38 +417,75 @@ cs_status cs_calibrate_logs(const cs_nccl_log *const *logs, const char *const *n
     return CS_OK;
 }
 
-static cs_status read_log(const char *path, const cs_calibrate_options *options,
-                          cs_nccl_log **log_p, cs_error *err)
+/* Of the files that hold several logs, only those that the options ask for stay. */
+static cs_status select_parts(cs_nccl_logs *logs, const cs_calibrate_options *options,
+                              cs_error *err)
 {
-    char  *text   = NULL;
-    size_t length = 0;
+    uint32_t     collectives = 0, ranks = 0;
+    bool         has_parts = false, is_one_number = true;
+    size_t       n_kept = 0;
+    const size_t n      = logs->n;
+    char         list[120];
 
-    CS_TRY(cs_file_read(path, CS_LOG_MAX_BYTES, &text, &length, err));
-    cs_status status = cs_nccl_log_parse(text, length, path, options->n_ranks, log_p, err);
-    cs_free(text);
-    return status;
+    for (size_t l = 0; l < n; l++) {
+        cs_nccl_log *log = logs->logs[l];
+        bool         is_in =
+            !log->is_part || !options->has_collective || log->collective == options->collective;
+        is_in =
+            is_in && (!log->is_part || options->n_ranks == 0 || log->n_ranks == options->n_ranks);
+        if (log->is_part && is_in) {
+            collectives |= 1u << log->collective;
+            is_one_number = is_one_number && (ranks == 0 || ranks == log->n_ranks);
+            ranks         = log->n_ranks;
+        }
+        has_parts = has_parts || log->is_part;
+        if (is_in) {
+            char *name           = logs->names[l];
+            logs->names[l]       = logs->names[n_kept];
+            logs->names[n_kept]  = name;
+            logs->logs[l]        = logs->logs[n_kept];
+            logs->logs[n_kept++] = log;
+        }
+    }
+    if (has_parts && collectives == 0) {
+        return CS_FAIL(err, CS_EINVAL, "", "the file holds no %s on %u ranks",
+                       options->has_collective ? cs_collective_name(options->collective)
+                                               : "collective",
+                       options->n_ranks);
+    }
+    cs_list_collectives(collectives, list, sizeof list);
+    if ((collectives & (collectives - 1)) != 0) {
+        return CS_FAIL(err, CS_EINVAL, "collective", "the file holds %s: give one", list);
+    }
+    if (!is_one_number) {
+        return CS_FAIL(err, CS_EINVAL, "ranks", "the file holds several numbers: give one");
+    }
+    while (logs->n > n_kept) {
+        cs_nccl_log_free(logs->logs[--logs->n]);
+        cs_free(logs->names[logs->n]);
+    }
+    return CS_OK;
 }
 
 cs_status cs_calibrate(const char *const *paths, size_t n, const cs_calibrate_options *options,
                        cs_calibration **calibration_p, cs_error *err)
 {
-    cs_nccl_log **logs   = CS_NEW(cs_nccl_log *, n);
-    cs_status     status = CS_OK;
+    cs_nccl_logs logs   = {0};
+    cs_status    status = CS_OK;
 
-    if (logs == NULL) {
-        return CS_NO_MEMORY(err, "%zu logs", n);
-    }
     for (size_t l = 0; l < n && status == CS_OK; l++) {
-        status = read_log(paths[l], options, &logs[l], err);
+        status = cs_nccl_read(paths[l], options->n_ranks, &logs, err);
+        if (status == CS_OK) {
+            status = select_parts(&logs, options, err);
+            cs_error_locate(err, paths[l], 0, 0);
+        }
     }
     if (status == CS_OK) {
-        status = cs_calibrate_logs((const cs_nccl_log *const *)logs, paths, n, options,
-                                   calibration_p, err);
+        status =
+            cs_calibrate_logs((const cs_nccl_log *const *)logs.logs,
+                              (const char *const *)logs.names, logs.n, options, calibration_p, err);
     }
-    for (size_t l = 0; l < n; l++) {
-        cs_nccl_log_free(logs[l]);
-    }
-    cs_free(logs);
+    cs_nccl_logs_free(&logs);
     return status;
 }
 
@@ -449,6 +503,7 @@ static void add_heading(const cs_calibration *c, cs_text *text)
     cs_text_add(text, "# %s on %u ranks, %zu points, %s column\n",
                 cs_collective_name(c->collective), c->n_ranks, c->n_points,
                 cs_nccl_side_name(c->column));
+    add_text_line(text, "schedule", c->schedule);
     add_text_line(text, "machine", c->machine);
     add_text_line(text, "versions", c->versions);
     add_text_line(text, "source", c->source);

@@ -34,6 +34,7 @@ typedef struct cs_calibration {
     uint32_t      n_ranks;
     bool          extrapolate; /* other numbers of ranks are answered, too; default: not */
     cs_nccl_side  column;      /* which side of the table was used */
+    char          schedule[CS_NCCL_SCHEDULE_BYTES]; /* that was run, "ring"; empty: NCCL's own */
     size_t        n_points;
     char          machine[128]; /* texts may be empty */
     char          versions[128];
@@ -54,16 +55,19 @@ typedef struct cs_calibration {
 typedef struct cs_calibrate_options {
     bool          has_collective; /* `collective` is given */
     cs_collective collective;
-    uint32_t      n_ranks; /* 0: from the logs; overrules their Rank lines */
-    cs_nccl_side  column;
-    size_t        max_regimes; /* 0: CS_MAX_REGIMES */
-    bool          extrapolate; /* copied to the calibration */
-    const char   *machine, *versions, *date, *note;
-    const char   *source; /* NULL: the names of the logs */
+    uint32_t      n_ranks; /* 0: from the logs; overrules their Rank lines, or says which logs of a
+                              file are taken */
+    cs_nccl_side column;
+    size_t       max_regimes; /* 0: CS_MAX_REGIMES */
+    bool         extrapolate; /* copied to the calibration */
+    const char  *machine, *versions, *date, *note;
+    const char  *source; /* NULL: the names of the logs */
 } cs_calibrate_options;
 
-/* Read `n` >= 1 files and fit their rows together. All must be of the same collective, number
- * of ranks and, where they name one, device; otherwise each needs a calibration of its own.
+/* Read `n` >= 1 files (cs_nccl_read) and fit their rows together. All must be of the same
+ * collective, schedule, number of ranks and, where they name one, device; otherwise each needs a
+ * calibration of its own. Of a file that holds several collectives or numbers of ranks, those that
+ * the options give are taken.
  * On CS_OK *calibration_p is the caller's (cs_calibration_free). */
 cs_status cs_calibrate(const char *const *paths, size_t n, const cs_calibrate_options *options,
                        cs_calibration **calibration_p, cs_error *err);
@@ -84,10 +88,11 @@ cs_status cs_calibration_apply(const cs_calibration *calibration, cs_collective 
                                double *bandwidth_Bps_p, cs_error *err);
 
 /* The cost model t = steps (alpha + wire_ratio S beta): how many steps, and which part of S
- * passes a port in each. CS_ENOTSUP for collectives whose time depends on an unknown depth
- * (broadcast, reduce) and for a single rank. */
-cs_status cs_calibration_steps(cs_collective collective, uint32_t n_ranks, double *steps_p,
-                               double *wire_ratio_p, cs_error *err);
+ * passes a port in each. `schedule` is that of a captured run, or empty. CS_ENOTSUP for collectives
+ * whose time depends on an unknown depth (broadcast, reduce), for schedules without such a model,
+ * and for a single rank. */
+cs_status cs_calibration_steps(const char *schedule, cs_collective collective, uint32_t n_ranks,
+                               double *steps_p, double *wire_ratio_p, cs_error *err);
 
 /* A table for people, with units in the header. */
 void cs_calibration_table(const cs_calibration *calibration, cs_text *text);

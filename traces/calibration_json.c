@@ -112,6 +112,7 @@ static const cs_field root_fields[] = {
     CS_KEY_OF(CS_FIELD_CHOICE, root_keys, c.column, "column", .choices = "out-of-place|in-place",
               .is_required = true), /* as cs_nccl_side */
     FIELD(root_keys, c.n_ranks, "ranks", 2, CS_MAX_RANKS),
+    CS_KEY(root_keys, c.schedule, "schedule", .is_required = false),
     TEXT(root_keys, c.machine, "machine"),
     TEXT(root_keys, c.versions, "versions"),
     TEXT(root_keys, c.source, "source"),
@@ -233,7 +234,8 @@ static void take_regimes(cs_reading *r, const cs_place *root, const root_keys *k
     cs_place list  = cs_place_get(root, "regimes");
     double   steps = 0, wire_ratio = 0;
 
-    if (cs_calibration_steps(c->collective, c->n_ranks, &steps, &wire_ratio, &r->error) != CS_OK) {
+    if (cs_calibration_steps(c->schedule, c->collective, c->n_ranks, &steps, &wire_ratio,
+                             &r->error) != CS_OK) {
         return;
     }
     c->n_regimes = keys->n_regimes;

@@ -7,7 +7,11 @@
 #include "base/alloc.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static bool is_digit(char c)
 {
@@ -204,8 +208,60 @@ static size_t line_length(const char *text, size_t left)
     return length;
 }
 
+/* Sets the line's number and column to those of the byte at `offset` of what is not read yet. */
+static void place(cs_log_reader *reader, size_t offset)
+{
+    const char *text  = reader->text + reader->offset;
+    size_t      begin = 0;
+
+    reader->line.number++;
+    for (size_t at = 0; at < offset; at++) {
+        if (text[at] == '\n') {
+            reader->line.number++;
+            begin = at + 1;
+        }
+    }
+    reader->line.fault_column = (int)(offset - begin) + 1;
+}
+
+/* Refuse a NUL byte in the last `added` bytes of the text. */
+static cs_status refuse_nul(cs_log_reader *reader, size_t added, cs_error *err)
+{
+    const char *from = reader->text + reader->length - added;
+    const char *nul  = added > 0 ? memchr(from, '\0', added) : NULL;
+
+    if (nul == NULL) {
+        return CS_OK;
+    }
+    place(reader, (size_t)(nul - reader->text) - reader->offset);
+    return CS_FAIL(err, CS_EPARSE, "", "NUL byte; accepted: a text log (not UTF-16)");
+}
+
+enum { WINDOW_BYTES = 2 * (CS_LOG_MAX_LINE_BYTES + 2) };
+
+/* Have the next line and the end of it in reach, or all that is left of the file. */
+static cs_status fill(cs_log_reader *reader, cs_error *err)
+{
+    size_t left = reader->length - reader->offset;
+
+    if (reader->file == NULL || reader->is_at_end || left >= WINDOW_BYTES / 2) {
+        return CS_OK;
+    }
+    memmove(reader->window, reader->window + reader->offset, left);
+    size_t added      = fread(reader->window + left, 1, WINDOW_BYTES - left, reader->file);
+    reader->offset    = 0;
+    reader->length    = left + added;
+    reader->is_at_end = reader->length < WINDOW_BYTES;
+    if (reader->is_at_end && ferror(reader->file)) {
+        return CS_FAIL(err, CS_EIO, "", "cannot be read: %s", strerror(errno));
+    }
+    return refuse_nul(reader, added, err);
+}
+
 cs_status cs_log_reader_next(cs_log_reader *reader, bool *more_p, cs_error *err)
 {
+    reader->line.fault_column = 0;
+    CS_TRY(fill(reader, err));
     const char *text   = reader->text + reader->offset;
     size_t      left   = reader->length - reader->offset;
     size_t      length = line_length(text, left);
@@ -215,7 +271,6 @@ cs_status cs_log_reader_next(cs_log_reader *reader, bool *more_p, cs_error *err)
         return CS_OK;
     }
     reader->line.number++;
-    reader->line.fault_column = 0;
     if (length > CS_LOG_MAX_LINE_BYTES) {
         return CS_FAIL(err, CS_EPARSE, "", "the line is too long, accepted up to %zu bytes",
                        CS_LOG_MAX_LINE_BYTES);
@@ -230,35 +285,18 @@ cs_status cs_log_reader_next(cs_log_reader *reader, bool *more_p, cs_error *err)
     return CS_OK;
 }
 
-/* Sets the line's number and column to those of the byte at `offset`. */
-static void place(cs_log_reader *reader, size_t offset)
+char cs_log_reader_peek(const cs_log_reader *reader)
 {
-    size_t begin = 0;
+    size_t at = reader->offset;
 
-    reader->line.number = 1;
-    for (size_t at = 0; at < offset; at++) {
-        if (reader->text[at] == '\n') {
-            reader->line.number++;
-            begin = at + 1;
-        }
+    while (at < reader->length && strchr(" \t\r\n\xEF\xBB\xBF", reader->text[at]) != NULL) {
+        at++;
     }
-    reader->line.fault_column = (int)(offset - begin) + 1;
+    return at < reader->length ? reader->text[at] : '\0';
 }
 
-cs_status cs_log_reader_open(cs_log_reader *reader, const char *text, size_t length, cs_error *err)
+static cs_status make_room(cs_log_reader *reader, cs_error *err)
 {
-    const char *nul;
-
-    *reader = (cs_log_reader){.text = text, .length = length};
-    if (length > CS_LOG_MAX_BYTES) {
-        return CS_FAIL(err, CS_EINVAL, "", "%zu bytes, accepted up to %zu (256 MiB)", length,
-                       CS_LOG_MAX_BYTES);
-    }
-    nul = length > 0 ? memchr(text, '\0', length) : NULL;
-    if (nul != NULL) {
-        place(reader, (size_t)(nul - text));
-        return CS_FAIL(err, CS_EPARSE, "", "NUL byte; accepted: a text log (not UTF-16)");
-    }
     reader->clean     = CS_NEW(char, CS_LOG_MAX_LINE_BYTES + 1);
     reader->words     = CS_NEW(char, CS_LOG_MAX_LINE_BYTES + 1);
     reader->line.text = reader->clean;
@@ -268,10 +306,50 @@ cs_status cs_log_reader_open(cs_log_reader *reader, const char *text, size_t len
     return CS_OK;
 }
 
+cs_status cs_log_reader_open(cs_log_reader *reader, const char *text, size_t length, cs_error *err)
+{
+    *reader = (cs_log_reader){.text = text, .length = length};
+    if (length > CS_LOG_MAX_BYTES) {
+        return CS_FAIL(err, CS_EINVAL, "", "%zu bytes, accepted up to %zu (256 MiB)", length,
+                       CS_LOG_MAX_BYTES);
+    }
+    CS_TRY(refuse_nul(reader, length, err));
+    return make_room(reader, err);
+}
+
+cs_status cs_log_reader_open_file(cs_log_reader *reader, const char *path, cs_error *err)
+{
+    struct stat info;
+
+    *reader      = (cs_log_reader){0};
+    int fd       = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us */
+    reader->file = fd >= 0 ? fdopen(fd, "rb") : NULL;
+    if (reader->file == NULL) {
+        cs_status status = CS_FAIL(err, CS_EIO, NULL, "cannot be opened: %s", strerror(errno));
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return status;
+    }
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+        return CS_FAIL(err, CS_EIO, NULL, "is not a regular file");
+    }
+    CS_TRY(make_room(reader, err));
+    reader->window = CS_NEW(char, WINDOW_BYTES);
+    if (reader->window == NULL) {
+        return CS_NO_MEMORY(err, "a part of a log");
+    }
+    reader->text = reader->window;
+    return fill(reader, err);
+}
+
 void cs_log_reader_close(cs_log_reader *reader)
 {
+    if (reader->file != NULL) {
+        (void)fclose(reader->file);
+    }
+    cs_free(reader->window);
     cs_free(reader->clean);
     cs_free(reader->words);
-    reader->clean = NULL;
-    reader->words = NULL;
+    *reader = (cs_log_reader){.line.number = reader->line.number};
 }

@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #define CS_LOG_MAX_LINE_BYTES ((size_t)64 * 1024)
 #define CS_LOG_MAX_BYTES      ((size_t)256 * 1024 * 1024)
@@ -36,15 +37,25 @@ typedef struct cs_log_line {
 } cs_log_line;
 
 typedef struct cs_log_reader {
-    const char *text; /* borrowed */
+    const char *text; /* borrowed, or what is there of the file */
     size_t      length, offset;
     char       *clean, *words; /* owned */
+    FILE       *file;          /* NULL: a text in memory; owned */
+    char       *window;        /* what `text` is of a file; owned */
+    bool        is_at_end;     /* of the file */
     cs_log_line line;
 } cs_log_reader;
 
 /* Begin to read `length` bytes; they must outlive the reader. Refuses texts larger than
  * CS_LOG_MAX_BYTES and texts with NUL bytes (binary files, UTF-16). O(length). */
 cs_status cs_log_reader_open(cs_log_reader *reader, const char *text, size_t length, cs_error *err);
+
+/* Begin to read a file, of which no more is in memory than a line may be long. A file of any length
+ * is read; NUL bytes are refused where they come. */
+cs_status cs_log_reader_open_file(cs_log_reader *reader, const char *path, cs_error *err);
+
+/* The first character that is no blank, of what is not read yet; '\0' if there is none in reach. */
+char cs_log_reader_peek(const cs_log_reader *reader);
 
 /* Read the next line into reader->line; *more_p is false at the end. A line longer than
  * CS_LOG_MAX_LINE_BYTES is an error. */

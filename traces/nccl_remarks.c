@@ -100,6 +100,8 @@ static void add_remark(const cs_nccl_reading *reading, cs_nccl_remark_kind kind,
         bool is_one = remark->n == 1 || kind == CS_NCCL_MISSING_ROWS || kind == CS_NCCL_UNCHECKED;
         cs_text_add(text, ", %s line %u: %s", is_one ? "see" : "the first in", remark->first_line,
                     remark->first);
+    } else if (remark->first[0] != '\0') {
+        cs_text_add(text, ", %s%s", remark->n == 1 ? "" : "the first: ", remark->first);
     }
     cs_text_add(text, "\n");
 }
@@ -127,8 +129,11 @@ void cs_nccl_reading_text(const cs_nccl_reading *reading, cs_text *text)
 {
     uint64_t n_skipped = cs_nccl_n_skipped(reading);
 
-    cs_text_add(text, "# %-10s %s: %zu rows in %zu lines, ", "log", reading->name, reading->n_rows,
-                reading->n_lines);
+    cs_text_add(text, "# %-10s %s: %zu rows", "log", reading->name, reading->n_rows);
+    if (reading->n_lines > 0) {
+        cs_text_add(text, " in %zu lines", reading->n_lines);
+    }
+    cs_text_add(text, ", ");
     if (n_skipped == 0) {
         cs_text_add(text, "none skipped\n");
     } else {

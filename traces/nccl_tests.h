@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* traces/nccl_tests.h -- what a log of nccl-tests says, and where it contradicts itself.
+/* traces/nccl_tests.h -- what a measurement of collectives says, and where it contradicts itself:
+ * logs of nccl-tests, its JSON (-J), captured runs of our own, and SimLLM's JSON.
  *
  * One log holds one table of one program (all_reduce_perf, all_gather_perf, ...). Rows are
  *   size count type [redop] [root] time algbw busbw #wrong  time algbw busbw #wrong
@@ -13,7 +14,12 @@
  * fit the "# Rank" lines. Two tables in one log are refused: what stands between them cannot
  * be told apart.
  *
- * Left out: the JSON output of nccl-tests; what is in columns after the sixteen.
+ * A captured run is such a table behind a first line
+ *   # collsim-capture 1 collective allreduce schedule ring ranks 4 machine testbed
+ * in which a size may stand several times, one row a run. SimLLM's JSON is one log for each
+ * collective and number of ranks in it.
+ *
+ * Left out: what is in columns after the sixteen, or in per-iteration keys.
  */
 #ifndef CS_TRACES_NCCL_TESTS_H
 #define CS_TRACES_NCCL_TESTS_H
@@ -44,11 +50,12 @@ typedef struct cs_nccl_timing {
 
 typedef struct cs_nccl_row {
     uint64_t       size_bytes;
-    uint64_t       count;     /* elements, as the log has it */
-    char           type[16];  /* "float" */
-    char           redop[16]; /* "sum", "none", or empty where the column is blank */
+    uint64_t       count;      /* elements, as the log has it */
+    char           type[16];   /* "float" */
+    char           redop[16];  /* "sum", "none", or empty where the column is blank */
+    char           choice[24]; /* "Ring/LL", where NCCL or nccl-tests says it; or empty */
     int32_t        root;
-    uint32_t       line; /* in the log */
+    uint32_t       line; /* in the log; 0 in JSON */
     cs_nccl_timing timings[CS_NCCL_SIDES];
 } cs_nccl_row;
 
@@ -135,7 +142,12 @@ typedef enum cs_nccl_evidence {
     CS_NCCL_COLUMNS, /* from the columns and from busbw / algbw */
 } cs_nccl_evidence;
 
+enum { CS_NCCL_SCHEDULE_BYTES = 32 };
+
 typedef struct cs_nccl_log {
+    char schedule[CS_NCCL_SCHEDULE_BYTES]; /* of a captured run, "ring"; empty: NCCL's own */
+    bool is_part;                          /* one of several that a file holds */
+
     cs_nccl_evidence collective_from; /* CS_NCCL_UNKNOWN: `collective` means nothing */
     cs_collective    collective;
     char             program[32];    /* e.g. "all_reduce_perf", or empty */
@@ -147,15 +159,33 @@ typedef struct cs_nccl_log {
     bool             is_cputime;   /* times are those of the CPU, not of the operation */
     char             device[64];   /* of the Rank lines, or empty */
     char             versions[96]; /* of NCCL and nccl-tests, or empty */
-    cs_nccl_row     *rows;         /* sizes increase strictly */
+    cs_nccl_row     *rows;         /* sizes increase; in a captured run, some may be the same */
     size_t           n_rows;       /* >= 1 */
     cs_nccl_reading  reading;
 } cs_nccl_log;
 
-/* Read a log of `length` bytes (at most 256 MiB). `name` is its name in errors and may be NULL.
- * `n_ranks`, where it is known from elsewhere (0: it is not), overrules the Rank lines; it must
- * still fit busbw / algbw. On CS_OK *log_p is the caller's (cs_nccl_log_free). Errors carry the
- * line, and the column where one is at fault. O(length). */
+/* The logs of one or more files, in the order in which they were read. `{0}` has none. */
+typedef struct cs_nccl_logs {
+    cs_nccl_log **logs;  /* owned */
+    char        **names; /* their files, for errors; owned */
+    size_t        n, capacity, names_capacity;
+} cs_nccl_logs;
+
+/* Read a file of any of the formats, which is told by its contents, and add what it holds to
+ * `logs`. `n_ranks`, where it is known from elsewhere (0: it is not), overrules the Rank lines; it
+ * must still fit busbw / algbw. In SimLLM's JSON it chooses nothing: all is read. A table is read
+ * in a stream, whatever its length; JSON is at most 16 MiB. Errors carry the line, and the column
+ * where one is at fault, or the key. On an error the logs that are there stay. O(length). */
+cs_status cs_nccl_read(const char *path, uint32_t n_ranks, cs_nccl_logs *logs, cs_error *err);
+
+/* The same from a text; `name` is its name in errors. */
+cs_status cs_nccl_parse(const char *text, size_t length, const char *name, uint32_t n_ranks,
+                        cs_nccl_logs *logs, cs_error *err);
+
+void cs_nccl_logs_free(cs_nccl_logs *logs);
+
+/* A table alone, of `length` bytes (at most 256 MiB); `name` may be NULL. On CS_OK *log_p is the
+ * caller's (cs_nccl_log_free). */
 cs_status cs_nccl_log_parse(const char *text, size_t length, const char *name, uint32_t n_ranks,
                             cs_nccl_log **log_p, cs_error *err);
 

@@ -22,11 +22,11 @@ typedef struct calibrate_job {
 #define TEXT(field, name, help) CS_ARG_TEXT(calibrate_job, options.field, 0, name, "TEXT", help)
 static const cs_arg calibrate_args[] = {
     CS_ARG_TEXT(calibrate_job, output_path, 'o', "output", "FILE.json", "write the calibration there, for run --calibration"),
-    {.letter = 'c', .name = "collective", .value = "C", .help = "what was measured, where the log does not say it",
+    {.letter = 'c', .name = "collective", .value = "C", .help = "what was measured, where the log does not say it or holds several",
      .field = {.name = "collective", .type = CS_FIELD_CHOICE, .names = &cs_collective_names,
                .offset = offsetof(calibrate_job, options.collective)},
      .marks = true, .mark = offsetof(calibrate_job, options.has_collective)},
-    CS_ARG_NUMBER(calibrate_job, options.n_ranks, 'n', "ranks", "N", "number of ranks, where the log does not say it",
+    CS_ARG_NUMBER(calibrate_job, options.n_ranks, 'n', "ranks", "N", "number of ranks, where the log does not say it or holds several",
                   .min = 2, .max = CS_MAX_RANKS),
     CS_ARG_FLAG(calibrate_job, is_in_place, 0, "in-place", "take the in-place columns (out-of-place)"),
     CS_ARG_FLAG(calibrate_job, options.extrapolate, 0, "extrapolate", "allow the calibration for other numbers of ranks"),
@@ -81,7 +81,7 @@ static int calibrate_run(int count, char *const *words)
 const cs_command cs_command_calibrate = {
     .name    = "calibrate",
     .usage   = "calibrate LOG.. [-o FILE.json]",
-    .summary = "alpha and beta per regime from logs of nccl-tests",
+    .summary = "alpha and beta per regime from measurements (nccl-tests, captured runs)",
     .tables  = calibrate_tables,
     .run     = calibrate_run,
 };

@@ -34,6 +34,7 @@ static const cs_field figure_fields[] = {
     CS_KEY(cs_figure, script, "gnuplot", .help = "file beside this one; NAME.gp without it"),
     CS_KEY(cs_figure, reference, "reference", .help = "file beside this one"),
     CS_KEY(cs_figure, trace, "trace", .help = "file beside this one, of arrivals"),
+    CS_KEY(cs_figure, data, "data", .help = "CSV beside this one, whose lines are rows"),
     {.name = "columns", .type = CS_FIELD_ANY, .offset = CS_NOWHERE, .is_required = true},
     {.name = "like", .type = CS_FIELD_TEXT, .offset = CS_NOWHERE},
     ANY("lists"),
@@ -143,6 +144,9 @@ static cs_status prepare_for_others(cs_config *config, const char *path, cs_erro
     cs_status status = make_path_whole(figure, "gnuplot", path, err);
     if (status == CS_OK) {
         status = make_path_whole(figure, "trace", path, err);
+    }
+    if (status == CS_OK) {
+        status = make_path_whole(figure, "data", path, err);
     }
     json_object_foreach(json_object_get(figure, "runs"), name, run)
     {
@@ -651,6 +655,7 @@ static void read_figure(cs_reading *r, cs_figure *figure)
     find_beside(r, figure, &figure->script);
     find_beside(r, figure, &figure->reference);
     find_beside(r, figure, &figure->trace);
+    find_beside(r, figure, &figure->data);
     read_objects(r, &field, object_fields);
     read_groups(r, &field);
     read_runs(r, &field, figure);

@@ -61,8 +61,8 @@ typedef struct cs_figure {
     char        path[PATH_MAX];
     const char *name; /* of the files */
     const char *title, *source;
-    const char *script, *reference, *trace; /* paths; the last two may be NULL */
-    bool        is_changed;                 /* by whoever asked for it */
+    const char *script, *reference, *trace, *data; /* paths; the last three may be NULL */
+    bool        is_changed;                        /* by whoever asked for it */
 
     const cs_figure_set *sets; /* what was changed; borrowed */
     size_t               n_sets;
@@ -85,6 +85,10 @@ cs_status cs_figure_group(const cs_figure *figure, size_t group, cs_config **con
 /* Rules from a list like that of the key "checks", in the arena. `path` is that of the list. */
 void cs_figure_read_rules(cs_reading *reading, const cs_place *list, cs_figure_rule **rules_p,
                           size_t *n_p);
+
+/* The lines of a CSV as a list of objects {NAME: VALUE}; names are those of its first line (csv.c).
+ * The caller owns it. */
+cs_status cs_figure_read_csv(const char *path, json_t **rows_p, cs_error *err);
 
 /* The error of something at `path` of the configuration, with its place. */
 cs_status cs_figure_blame(const cs_figure *figure, const char *path, const cs_error *from,
@@ -118,9 +122,9 @@ typedef struct cs_figure_item {
 
 #define CS_FIGURE_NO_ITEM SIZE_MAX
 
-/* One point of the sweep. */
+/* One point of the sweep, with one line of the data. */
 typedef struct cs_figure_point {
-    json_t      *lets;     /* its own names, or NULL */
+    json_t      *lets;     /* its own names and those of its line, or NULL */
     cs_case      base;     /* without any run's changes */
     size_t      *items;    /* [n_runs]; CS_FIGURE_NO_ITEM: it is not run here */
     const char **refusals; /* [n_runs]; why an optional run could not be made, or NULL */
@@ -142,6 +146,8 @@ typedef struct cs_figure_table {
     cs_figure_item  *items;
     size_t           n_items, item_capacity;
     cs_figure_last  *last; /* [n_runs] */
+
+    json_t *lines; /* of the data, or NULL: each makes a row of every point of the sweep; owned */
 
     /* Where a trace is shown, a row is one of its calls, at the only point; else a point. */
     cs_arrival_trace trace;

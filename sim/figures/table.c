@@ -302,9 +302,25 @@ static cs_status add_run(cs_figure_table *table, size_t run, cs_config *at, cs_f
 
 /* ---- the points ---- */
 
-/* The point of a sweep becomes one of the table. */
+/* The names of a point: its own, and those of a line of the data. */
+static json_t *lets_of(const cs_config *at, json_t *line)
+{
+    json_t *own = json_object_get(json_object_get(at->tree, "figure"), "let");
+
+    if (line == NULL || own == NULL) {
+        return json_incref(line != NULL ? line : own);
+    }
+    json_t *both = json_copy(own);
+    if (both != NULL && json_object_update(both, line) != 0) {
+        json_decref(both);
+        both = NULL;
+    }
+    return both;
+}
+
+/* The point of a sweep becomes one of the table, or one for each line of the data. */
 static cs_status add_point(cs_figure_table *table, const cs_config *group, size_t index,
-                           cs_error *err)
+                           json_t *line, cs_error *err)
 {
     const cs_figure *figure = table->figure;
     cs_figure_point *point  = &table->points[table->n_points];
@@ -314,7 +330,7 @@ static cs_status add_point(cs_figure_table *table, const cs_config *group, size_
     if (status != CS_OK) {
         return status;
     }
-    point->lets     = json_incref(json_object_get(json_object_get(at->tree, "figure"), "let"));
+    point->lets     = lets_of(at, line);
     point->items    = CS_ARENA_NEW(&table->arena, size_t, figure->n_runs);
     point->refusals = CS_ARENA_NEW(&table->arena, const char *, figure->n_runs);
     for (size_t i = 0; i < figure->n_runs && point->items != NULL; i++) {
@@ -323,9 +339,10 @@ static cs_status add_point(cs_figure_table *table, const cs_config *group, size_
     table->n_points++;
     (void)json_object_del(at->tree, "figure");
     (void)json_object_del(at->tree, "name");
-    status = point->items != NULL && point->refusals != NULL
-                 ? cs_config_case(at, 0, &point->base, err)
-                 : CS_NO_MEMORY(err, "%zu runs of a row", figure->n_runs);
+    bool has_lets = point->lets != NULL || line == NULL;
+    status        = point->items != NULL && point->refusals != NULL && has_lets
+                        ? cs_config_case(at, 0, &point->base, err)
+                        : CS_NO_MEMORY(err, "%zu runs of a row", figure->n_runs);
     for (size_t i = 0; i < figure->n_runs && status == CS_OK; i++) {
         status = add_run(table, i, at, point, err);
     }
@@ -350,7 +367,8 @@ static cs_status add_group(cs_figure_table *table, size_t group, cs_error *err)
 {
     cs_config *config   = NULL;
     cs_status  status   = cs_figure_group(table->figure, group, &config, err);
-    size_t     n        = status == CS_OK ? cs_config_count(config) : 0;
+    size_t     n_lines  = table->lines != NULL ? json_array_size(table->lines) : 1;
+    size_t     n        = status == CS_OK ? cs_config_count(config) * n_lines : 0;
     size_t     capacity = table->n_points;
 
     if (status == CS_OK && table->n_points + n > MOST_ROWS) {
@@ -365,7 +383,8 @@ static cs_status add_group(cs_figure_table *table, size_t group, cs_error *err)
     }
     for (size_t i = 0; i < n && status == CS_OK; i++) {
         table->points[table->n_points] = (cs_figure_point){0};
-        status                         = add_point(table, config, i, err);
+        status =
+            add_point(table, config, i / n_lines, json_array_get(table->lines, i % n_lines), err);
     }
     cs_config_free(config);
     return status;
@@ -465,6 +484,8 @@ static cs_status fill_table(cs_figure_table *table, cs_figure_results *results, 
     if (table->last == NULL) {
         return CS_NO_MEMORY(err, "the runs of a figure");
     }
+    CS_TRY(table->figure->data != NULL ? cs_figure_read_csv(table->figure->data, &table->lines, err)
+                                       : CS_OK);
     for (size_t g = 0; g < cs_figure_groups(table->figure); g++) {
         CS_TRY(add_group(table, g, err));
     }
@@ -501,6 +522,7 @@ void cs_figure_table_free(cs_figure_table *table)
         cs_free(table->items[i].start.workers);
         cs_case_free(&table->items[i].c);
     }
+    json_decref(table->lines);
     cs_free(table->points);
     cs_free(table->items);
     cs_skew_free(&table->skew);

@@ -38,6 +38,10 @@ CS_MUST_CHECK cs_status cs_schedule_load(const char *path, cs_stored **stored_p,
 CS_MUST_CHECK cs_status cs_schedule_parse(const char *text, size_t length, const char *input,
                                           cs_stored **stored_p, cs_error *err);
 
+/* The same from JSON only, which asks for nothing of the rest of the library. */
+CS_MUST_CHECK cs_status cs_schedule_json_parse(const char *text, size_t length, const char *input,
+                                               cs_stored **stored_p, cs_error *err);
+
 /* Is it the collective that it says? Asks no network model. */
 CS_MUST_CHECK cs_status cs_schedule_verify(const cs_stored *stored, cs_verdict *verdict_p,
                                            cs_error *err);

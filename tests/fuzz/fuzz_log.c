@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Logs of nccl-tests: refused in one line, or rows that make sense; and what is fitted to them is
- * refused, or a calibration that survives being written and read.
+/* Measurements in any format (tables, JSON, captured runs): refused in one line, or rows that make
+ * sense; and what is fitted to them is refused, or a calibration that survives being written and
+ * read.
  */
 #include "base/text.h"
 #include "fuzz.h"
@@ -24,12 +25,13 @@ static void claim_timing(const cs_nccl_timing *timing)
 static void claim_reading(const cs_nccl_reading *reading, size_t n_rows)
 {
     FUZZ_CLAIM(reading->n_rows == n_rows);
-    FUZZ_CLAIM(n_rows + cs_nccl_n_skipped(reading) <= reading->n_lines);
+    const bool is_json = reading->n_lines == 0;
+    FUZZ_CLAIM(n_rows + cs_nccl_n_skipped(reading) <= reading->n_lines || is_json);
     FUZZ_CLAIM(reading->run.min_bytes <= reading->run.max_bytes);
     for (int k = 0; k < CS_NCCL_REMARKS; k++) {
         const cs_nccl_remark *remark = &reading->remarks[k];
-        FUZZ_CLAIM((remark->n > 0) == (remark->first_line > 0));
-        FUZZ_CLAIM(remark->first_line <= reading->n_lines);
+        FUZZ_CLAIM((remark->n > 0) == (remark->first_line > 0) || is_json);
+        FUZZ_CLAIM(remark->first_line <= reading->n_lines || is_json);
         FUZZ_CLAIM(strlen(remark->first) < sizeof remark->first);
     }
 }
@@ -39,8 +41,11 @@ static void claim_log(const cs_nccl_log *log)
     FUZZ_CLAIM(log->n_rows >= 1);
     claim_reading(&log->reading, log->n_rows);
     for (size_t i = 0; i < log->n_rows; i++) {
-        FUZZ_CLAIM(log->rows[i].size_bytes > (i > 0 ? log->rows[i - 1].size_bytes : 0));
-        FUZZ_CLAIM(log->rows[i].line >= 1);
+        const uint64_t last = i > 0 ? log->rows[i - 1].size_bytes : 0;
+        FUZZ_CLAIM(log->rows[i].size_bytes > last ||
+                   (log->schedule[0] != '\0' && log->rows[i].size_bytes == last));
+        FUZZ_CLAIM(log->rows[i].line >= 1 || log->reading.n_lines == 0);
+        FUZZ_CLAIM(memchr(log->rows[i].choice, '\0', sizeof log->rows[i].choice) != NULL);
         for (int side = 0; side < CS_NCCL_SIDES; side++) {
             claim_timing(&log->rows[i].timings[side]);
         }
@@ -62,28 +67,35 @@ static void claim_reads_back(const cs_calibration *calibration)
     cs_text_free(&second);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+static void fit(const cs_nccl_log *log, const char *name)
 {
-    static const char   *name    = "input";
     cs_calibrate_options options = {0};
-    cs_nccl_log         *log     = NULL;
     cs_calibration      *fitted  = NULL;
     cs_error             err     = {0};
-    cs_status status = cs_nccl_log_parse((const char *)data, length, name, 0, &log, &err);
+    cs_status            status  = cs_calibrate_logs(&log, &name, 1, &options, &fitted, &err);
 
-    if (status != CS_OK) {
-        fuzz_claim_error(status, &err);
-        return 0;
-    }
-    claim_log(log);
-    const cs_nccl_log *logs[] = {log};
-    status                    = cs_calibrate_logs(logs, &name, 1, &options, &fitted, &err);
     if (status == CS_OK) {
         claim_reads_back(fitted);
     } else {
         fuzz_claim_error(status, &err);
     }
     cs_calibration_free(fitted);
-    cs_nccl_log_free(log);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+{
+    cs_nccl_logs logs   = {0};
+    cs_error     err    = {0};
+    cs_status    status = cs_nccl_parse((const char *)data, length, "input", 0, &logs, &err);
+
+    if (status != CS_OK) {
+        fuzz_claim_error(status, &err);
+        FUZZ_CLAIM(logs.n == 0);
+    }
+    for (size_t l = 0; l < logs.n; l++) {
+        claim_log(logs.logs[l]);
+        fit(logs.logs[l], logs.names[l]);
+    }
+    cs_nccl_logs_free(&logs);
     return 0;
 }

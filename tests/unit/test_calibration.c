@@ -15,7 +15,7 @@ static double model_time_s(const cs_calibration *c, uint32_t n_ranks, uint64_t b
 
     cr_assert_eq(cs_calibration_apply(c, CS_ALLREDUCE, n_ranks, bytes, &alpha, &bandwidth, NULL),
                  CS_OK);
-    cr_assert_eq(cs_calibration_steps(CS_ALLREDUCE, n_ranks, &steps, &wire_ratio, NULL), CS_OK);
+    cr_assert_eq(cs_calibration_steps("", CS_ALLREDUCE, n_ranks, &steps, &wire_ratio, NULL), CS_OK);
     return steps * (alpha + wire_ratio * (double)bytes / bandwidth);
 }
 
@@ -75,13 +75,13 @@ Test(calibration, steps_of_the_cost_models)
 {
     double steps = 0, wire_ratio = 0;
 
-    cr_assert_eq(cs_calibration_steps(CS_ALLREDUCE, 5, &steps, &wire_ratio, NULL), CS_OK);
+    cr_assert_eq(cs_calibration_steps("", CS_ALLREDUCE, 5, &steps, &wire_ratio, NULL), CS_OK);
     cr_assert_eq(steps, 8.0);
     cr_assert_float_eq(steps * wire_ratio, 8.0 / 5, 1e-15);
-    cr_assert_eq(cs_calibration_steps(CS_ALLGATHER, 5, &steps, &wire_ratio, NULL), CS_OK);
+    cr_assert_eq(cs_calibration_steps("", CS_ALLGATHER, 5, &steps, &wire_ratio, NULL), CS_OK);
     cr_assert_eq(steps, 4.0);
-    cr_assert_eq(cs_calibration_steps(CS_BROADCAST, 5, &steps, &wire_ratio, NULL), CS_ENOTSUP);
-    cr_assert_eq(cs_calibration_steps(CS_ALLREDUCE, 1, &steps, &wire_ratio, NULL), CS_ENOTSUP);
+    cr_assert_eq(cs_calibration_steps("", CS_BROADCAST, 5, &steps, &wire_ratio, NULL), CS_ENOTSUP);
+    cr_assert_eq(cs_calibration_steps("", CS_ALLREDUCE, 1, &steps, &wire_ratio, NULL), CS_ENOTSUP);
 }
 
 static cs_status calibrate_two(const char *text_a, const char *text_b, cs_calibrate_options options,

@@ -212,7 +212,7 @@ Test(measured_logs, two_racks_contradict_themselves)
     cr_assert_eq(cs_calibrate(paths, 1, &options, &c, &err), CS_EPARSE);
     cr_assert_eq(err.input_line, 4);
     cr_assert_str_eq(err.message,
-                     "144 ranks by this line, but busbw / algbw is that of 128: give the "
+                     "144 ranks are listed, but busbw / algbw is that of 128: give the "
                      "number of ranks");
 }
 
