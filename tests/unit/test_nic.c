@@ -205,6 +205,23 @@ Test(nic, a_log_that_is_faster_than_rings_was_of_another_schedule)
     cs_nic_report_free(&r);
 }
 
+/* A captured run says what ran; a ring of ranks crosses with one NIC of a server, that of one GPU.
+ */
+Test(nic, a_captured_run_says_what_ran)
+{
+    cs_calibration     c     = log_of(a_s(), b_s() * GPUS);
+    const cs_nic_fault fault = {0, 0, (double)INFINITY};
+
+    memcpy(c.schedule, "ring", sizeof "ring");
+    cs_nic_report r = answer(&c, &fault, 1, NULL, only_rings);
+    cr_expect_str_eq(r.baseline, "ring");
+    cr_expect(line_of(&r, "ring", CS_NIC_POOLED_SHARES)->is_baseline);
+    EXPECT_NEAR(r.in_use_Bps.value, NICS * RATE);
+    EXPECT_NEAR(line_of(&r, "ring", CS_NIC_POOLED_SHARES)->during_s.value,
+                ring_s(a_s(), b_s() * GPUS, NICS / (NICS - 1.0)));
+    cs_nic_report_free(&r);
+}
+
 Test(nic, servers_that_differ_are_refused)
 {
     cs_calibration        c      = log_of(a_s(), b_s());

@@ -44,7 +44,7 @@ Test(trace_commands, refusals)
     const struct {
         const char *more, *words;
     } cases[] = {
-        {"--preset nccl", "collsim: --preset: belongs to failing NICs"},
+        {"--preset nccl", "collsim: --preset: belongs to a job, not to --trace"},
         {"-a rign", "collsim: --algorithm: no algorithm 'rign', did you mean 'ring'?"},
         {"--opt segments", "collsim: --opt: 'segments' is not of the form KEY=VALUE"},
         {"--set cluster.ranks=4", "collsim: cluster.ranks: is 4, the trace has 8 ranks"},
@@ -59,7 +59,7 @@ Test(trace_commands, refusals)
         ct_program_says(text, 2, cases[i].words);
     }
     ct_program_says("whatif --alpha 3us", 2, "collsim: --alpha: belongs to a trace of arrivals");
-    ct_program_says("whatif", 2, "needs a configuration or a trace");
+    ct_program_says("whatif", 2, "needs a configuration, a trace or a NIC");
     ct_program_says("arrivals", 2, "needs a trace");
     ct_program_says("arrivals /nonexistent", 3, "collsim: /nonexistent: cannot be opened");
     ct_program_says("arrivals " TRACES "generated-kineto2-rank0.json", 2,

@@ -86,7 +86,8 @@ class Cases:
         self.refuse(2, ["huge.json", "bytes", "GB"], self.file("huge.json", text))
 
     def test_too_many_ranks(self):
-        self.refuse(2, ["ranks", "1024"], self.schedule("allpairs", "-n", "1025", "-c", "allgather", "-s", "8200"))
+        self.refuse(2, ["many.json", "ranks", "1024"],
+                    self.file("many.json", self.text.replace('"ranks": 4', '"ranks": 1025')))
 
     # ---- wrong schedules ----
 
