@@ -460,8 +460,10 @@ static cs_status run_workers(shared *s, worker *workers, size_t n)
         }
         n_started++;
     }
+    const bool   asks    = s->run->when != NULL && !s->has_failed;
+    const double start_s = asks ? s->run->when(s->run->context) : cap_now_s() + AHEAD_S;
     (void)pthread_mutex_lock(&s->lock);
-    s->start_s = s->run->start_s > 0 ? s->run->start_s : cap_now_s() + AHEAD_S;
+    s->start_s = start_s;
     s->is_open = true;
     (void)pthread_cond_broadcast(&s->changed);
     (void)pthread_mutex_unlock(&s->lock);

@@ -70,12 +70,15 @@ typedef struct cap_run {
     const double        *late_s; /* [n_ranks] when a rank enters, after the start; NULL: all at 0 */
     bool                 is_eager;
     int                  priority; /* SCHED_FIFO of the threads; 0: as usual */
-    double               start_s;  /* CLOCK_MONOTONIC. 0: soon; it is set then */
+    /* Optional. All threads of this process wait to be told when to start: when? CLOCK_MONOTONIC;
+     * without the hook: soon. */
+    double (*when)(void *context);
     /* Optional. All threads sleep until `start_s`, which lies in the future. */
     void (*started)(void *context, double start_s);
     void *context;
     /* What comes out. */
-    cap_times *times; /* [n_messages] */
+    double     start_s; /* CLOCK_MONOTONIC */
+    cap_times *times;   /* [n_messages] */
     double    *end_s; /* [n_ranks] when the last port of a rank had done its last message, after the
                          start; NAN: not in this process */
 } cap_run;

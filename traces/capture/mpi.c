@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define MOST_BYTES    ((size_t)1 << 30) /* of a schedule */
-#define START_AHEAD_S 0.02              /* in so long every rank has heard when to start */
+#define START_AHEAD_S 0.02              /* in so long every rank has heard when */
 
 enum { ROUND_TRIPS = 32 }; /* of a comparison of clocks */
 
@@ -127,6 +127,7 @@ typedef struct player {
     cap_offset offset, offset_before; /* of this rank: the last one, and the one before it */
     cap_times *times;                 /* [n_messages] */
     double    *numbers;               /* [3 * n_messages + n_ranks] */
+    double     start_s;               /* of the repetition, on rank 0's clock */
     unsigned long long wrong;         /* at rank 0: of all repetitions */
 } player;
 
@@ -294,12 +295,34 @@ static double latest(const player *own)
     return most;
 }
 
+/* When the repetition starts, on this rank's clock: all ranks ask when they are ready, rank 0
+ * decides. */
+static double when_to_start(void *context)
+{
+    player         *own   = context;
+    const cap_clock clock = cap_clock_between(own->offset, own->offset);
+
+    cap_mpi_barrier(own->comm);
+    own->start_s = cap_now_s() + START_AHEAD_S;
+    MPI_Bcast(&own->start_s, 1, MPI_DOUBLE, 0, own->comm);
+    return cap_clock_from_reference(&clock, own->start_s);
+}
+
 /* One repetition into `to`; numbers of warm-ups are the first ones. */
 static void play_once(player *own, uint32_t number, cap_repetition *to)
 {
     const cap_job      *job   = own->played->job;
     const cap_transport hooks = cap_mpi_transport_hooks(own->transport);
     cs_error            err   = {0};
+    cap_run             run   = {.job       = job,
+                                 .transport = &hooks,
+                                 .memory    = own->memory,
+                                 .late_s    = own->played->late_s,
+                                 .is_eager  = own->program->is_eager,
+                                 .when      = when_to_start,
+                                 .context   = own,
+                                 .times     = own->times,
+                                 .end_s     = to->end_s};
 
     cap_watchdog_expect(own->program->watchdog, latest(own), "%s: repetition %u", own->path,
                         number);
@@ -307,22 +330,11 @@ static void play_once(player *own, uint32_t number, cap_repetition *to)
     if (number == 0) {
         compare_clocks(own);
     }
-    cap_mpi_barrier(own->comm);
-    to->start_s = cap_now_s() + START_AHEAD_S;
-    MPI_Bcast(&to->start_s, 1, MPI_DOUBLE, 0, own->comm);
-    const cap_clock clock = cap_clock_between(own->offset, own->offset);
-    cap_run         run   = {.job       = job,
-                             .transport = &hooks,
-                             .memory    = own->memory,
-                             .late_s    = own->played->late_s,
-                             .is_eager  = own->program->is_eager,
-                             .start_s   = cap_clock_from_reference(&clock, to->start_s),
-                             .times     = own->times,
-                             .end_s     = to->end_s};
     if (cap_execute(&run, &err) != CS_OK) {
         give_up(own->program, &err);
     }
-    to->wrong = cap_job_count_wrong(job, own->rank, number, own->memory[own->rank]);
+    to->start_s = own->start_s;
+    to->wrong   = cap_job_count_wrong(job, own->rank, number, own->memory[own->rank]);
     cap_mpi_barrier(own->comm);
     compare_clocks(own);
     gather(own, to, run.start_s);

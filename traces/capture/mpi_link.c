@@ -206,7 +206,7 @@ static void play_tournament(prober *self, uint32_t rank, uint32_t n, const uint3
     cap_mpi_barrier(self->comm);
 }
 
-cs_status cap_mpi_agree(MPI_Comm comm, cs_status mine, cs_error *err)
+cs_status cap_mpi_first_failure(MPI_Comm comm, cs_status mine, cs_error *err)
 {
     int rank = 0, first = 0;
 
@@ -222,13 +222,14 @@ cs_status cap_mpi_agree(MPI_Comm comm, cs_status mine, cs_error *err)
     if (rank == first && err != NULL) {
         theirs = *err;
     }
-    theirs.file = NULL; /* an address of that process */
+    theirs.status = mine;
+    theirs.file   = NULL; /* an address of that process */
     MPI_Bcast(&theirs, sizeof theirs, MPI_BYTE, first, comm);
     if (mine == CS_OK && err != NULL) {
         *err      = theirs;
         err->file = __FILE__;
     }
-    return mine == CS_OK ? theirs.status : mine;
+    return theirs.status;
 }
 
 static cs_status open_prober(prober *self, uint32_t n, cap_links *links, uint32_t **numbers_p,
@@ -273,7 +274,7 @@ cs_status cap_mpi_probe_links(MPI_Comm comm, const cap_mpi_probe *probe, cap_lin
     if (status == CS_OK) {
         find_hosts(comm, n, probe->busy, names, links.host, numbers);
         play_tournament(&self, (uint32_t)rank, n, links.host, numbers, numbers + n,
-                        numbers + 2 * n);
+                        numbers + 2 * (size_t)n);
         MPI_Gather(self.minimum_s, n_times, MPI_DOUBLE, links.minimum_s, n_times, MPI_DOUBLE, 0,
                    comm);
         MPI_Gather(self.median_s, n_times, MPI_DOUBLE, links.median_s, n_times, MPI_DOUBLE, 0,

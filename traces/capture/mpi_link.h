@@ -40,8 +40,16 @@ typedef struct cap_mpi_probe {
 cs_status cap_mpi_probe_links(MPI_Comm comm, const cap_mpi_probe *probe, cap_links *links_p,
                               cs_error *err);
 
-/* Are all ranks fine? The first one that is not tells all of them what it has; err of this rank is
- * filled unless it is. */
-cs_status cap_mpi_agree(MPI_Comm comm, cs_status mine, cs_error *err);
+/* The status of the first rank that is not fine, CS_OK if all are; err of this rank is filled then.
+ * All ranks of comm call it. */
+cs_status cap_mpi_first_failure(MPI_Comm comm, cs_status mine, cs_error *err);
+
+/* Go on together or not at all: CS_OK if all ranks are fine. */
+static inline cs_status cap_mpi_agree(MPI_Comm comm, cs_status mine, cs_error *err)
+{
+    const cs_status all = cap_mpi_first_failure(comm, mine, err);
+
+    return mine != CS_OK ? mine : all;
+}
 
 #endif

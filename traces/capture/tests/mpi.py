@@ -9,6 +9,7 @@ Needs Open MPI's mpirun; exits with 77 without it.
 """
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import tempfile
 import time
 
 LIMIT_S = 500
+HERE = os.path.dirname(os.path.abspath(__file__))
 # Open MPI keeps memory until the process ends, and the leak checker would report that.
 ENVIRONMENT = dict(os.environ, LC_ALL="C",
                    ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
@@ -69,8 +71,7 @@ def rows(table):
 
 
 def check_replay(*words):
-    replay = os.path.join(os.path.dirname(os.path.abspath(__file__)), "replay.py")
-    code, output, errors = run(sys.executable, replay, collsim, *mpirun(8), *words)
+    code, output, errors = run(sys.executable, os.path.join(HERE, "replay.py"), collsim, *mpirun(8), *words)
     expect(code == 0, f"replays: exit {code}: {output}{errors}")
     print(output, end="")
 
@@ -114,11 +115,29 @@ def check_bad_input():
                            (4, ["ring.json", "--no-such"], "--no-such"),
                            (4, ["ring.json", "--busy", "0"], "--busy")):
         code, output, errors = run(*mpirun(n, *words))
-        expect(code == 2 and len(ours(errors)) == 1 and what in ours(errors)[0], f"{words}: {code}: {errors}")
+        wanted = 3 if what == "absent.json" else 2
+        expect(code == wanted and len(ours(errors)) == 1 and what in ours(errors)[0], f"{words}: {code}: {errors}")
     code, output, _ = run(*mpirun(3, "--help"))
     expect(code == 0 and output.count("usage:") == 1, f"--help: exit {code}: {output}")
+    with open(os.path.join(os.path.dirname(HERE), "collsim-mpi.1"), encoding="utf-8") as file:
+        manual = file.read()
+    for option in re.findall(r"^  --([a-z-]+)", output, re.M):
+        expect(f".It Fl -{option}" in manual, f"--{option} is not in the manual page")
     code, output, _ = run(*mpirun(3, "--version"))
     expect(code == 0 and output.count("collsim-mpi") == 1, f"--version: exit {code}: {output}")
+
+
+def check_segments():
+    """Messages of many segments, whose ends are no ends of the pieces that they are made of."""
+    paths = [schedule(f"{name}{i}.json", name, 6, "-s", 3000001, *words)
+             for i, (name, *words) in enumerate((
+                 ("ring",), ("rhd",), ("circulant",), ("latency_optimal",), ("allpairs", "-c", "alltoall"),
+                 ("stragglar", "--late", "5=1ms"), ("optcc", "--slow", "1=2"), ("hierarchical", "-g", 3),
+                 ("two_step_alltoall", "-c", "alltoall", "-g", 3)))]
+    expect(None not in paths, f"schedules that are not made: {paths}")
+    for words in ((), ("--eager",)):
+        code, _, errors = run(*mpirun(6, *paths, "--repetitions", "2", "--quiet", *words))
+        expect(code == 0, f"segments {words}: exit {code}: {errors}")
 
 
 def check_links():
@@ -251,7 +270,7 @@ CHECKS = {
     "replay": (check_replay,),
     "eager": (check_eager,),
     "errors": (check_wrong, check_bad_input),
-    "results": (check_links, check_late_and_trace, check_one_start),
+    "results": (check_segments, check_links, check_late_and_trace, check_one_start),
     "death": (check_death,),
     "calibrate": (check_calibration,),
 }
