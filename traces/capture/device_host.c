@@ -93,11 +93,10 @@ static void fail(cap_devices *devices, const char *format, ...)
 {
     va_list args;
 
-    if (devices->error[0] != '\0') {
-        return;
-    }
     va_start(args, format);
-    vsnprintf(devices->error, sizeof devices->error, format, args);
+    if (devices->error[0] == '\0') {
+        (void)vsnprintf(devices->error, sizeof devices->error, format, args);
+    }
     va_end(args);
 }
 
