@@ -14,12 +14,15 @@
 #ifndef CS_TRACES_CALIBRATION_H
 #define CS_TRACES_CALIBRATION_H
 
+#include "base/statistics.h"
 #include "base/text.h"
 #include "cs/scenario.h"
 #include "traces/fit.h"
 #include "traces/nccl_tests.h"
+#include "traces/nccl_tuner.h"
 
-/* A regime: t(S) = A + B S for min_bytes <= S <= max_bytes. */
+/* A regime: t(S) = A + B S for min_bytes <= S <= max_bytes. Between two regimes lies the join of
+ * their ends (cs_line_join). */
 typedef struct cs_regime {
     uint64_t     min_bytes, max_bytes;
     size_t       n_points;
@@ -28,6 +31,28 @@ typedef struct cs_regime {
     double       bandwidth_Bps; /* of one port; > 0 */
     cs_fit_error in_sample, held_out;
 } cs_regime;
+
+/* What the calibration predicts for a number of ranks that it has not seen, by the cost model with
+ * the same alpha and bandwidth, against logs of that number. */
+typedef struct cs_other_ranks {
+    uint32_t     n_ranks;
+    cs_fit_error error; /* over the sizes inside the range */
+} cs_other_ranks;
+
+/* How it is known what changed at a break. */
+typedef enum cs_break_evidence {
+    CS_BREAK_UNKNOWN, /* nothing says it: the line bends, or the tuner changes elsewhere */
+    CS_BREAK_TUNER,   /* NCCL's tuner, as modelled (nccl_tuner.h), changes within half and twice the
+                         sizes beside it */
+    CS_BREAK_LOG,     /* NCCL's own lines, or nccl-tests' JSON, name both sides */
+} cs_break_evidence;
+
+/* A break between two regimes: from one algorithm and protocol ("Ring/LL") to another. */
+typedef struct cs_break {
+    uint64_t after_bytes, before_bytes;                            /* between these sizes */
+    int      evidence;                                             /* cs_break_evidence */
+    char     from[CS_NCCL_CHOICE_BYTES], to[CS_NCCL_CHOICE_BYTES]; /* may be empty */
+} cs_break;
 
 typedef struct cs_calibration {
     cs_collective collective;
@@ -41,9 +66,21 @@ typedef struct cs_calibration {
     char          source[256];
     char          date[64];
     char          note[320];
-    size_t        n_regimes; /* 1 .. CS_MAX_REGIMES, ranges adjoin and increase */
+    size_t        n_regimes; /* 1 .. CS_MAX_REGIMES, ranges increase */
     cs_regime     regimes[CS_MAX_REGIMES];
     cs_fit_error  in_sample, held_out; /* over all points */
+    uint64_t      hold_out_every;      /* k; 0: was not asked for */
+    cs_fit_error  every;               /* with every k-th size left out */
+    uint64_t      seed;                /* of the bootstrap */
+    size_t        n_outliers;          /* left out */
+    cs_outlier    outliers[CS_MAX_OUTLIERS];
+
+    size_t          n_breaks;
+    cs_break        breaks[CS_MAX_REGIMES];
+    cs_other_ranks *others; /* owned, by rising number */
+    size_t          n_others;
+
+    cs_point *points; /* n_points of them, by size, outliers too; owned; NULL: was loaded */
 
     cs_nccl_reading *logs;   /* how each was read; owned */
     size_t           n_logs; /* 0: not known */
@@ -57,18 +94,19 @@ typedef struct cs_calibrate_options {
     cs_collective collective;
     uint32_t      n_ranks; /* 0: from the logs; overrules their Rank lines, or says which logs of a
                               file are taken */
-    cs_nccl_side column;
-    size_t       max_regimes; /* 0: CS_MAX_REGIMES */
-    bool         extrapolate; /* copied to the calibration */
-    const char  *machine, *versions, *date, *note;
-    const char  *source; /* NULL: the names of the logs */
+    cs_nccl_side   column;
+    cs_fit_options fit;
+    bool           extrapolate; /* copied to the calibration */
+    const char    *machine, *versions, *date, *note;
+    const char    *source; /* NULL: the names of the logs */
 } cs_calibrate_options;
 
-/* Read `n` >= 1 files (cs_nccl_read) and fit their rows together. All must be of the same
- * collective, schedule, number of ranks and, where they name one, device; otherwise each needs a
- * calibration of its own. Of a file that holds several collectives or numbers of ranks, those that
- * the options give are taken.
- * On CS_OK *calibration_p is the caller's (cs_calibration_free). */
+/* Read `n` >= 1 files (cs_nccl_read) and fit the rows together that are of the first log's number
+ * of ranks. All must be of the same collective, schedule and, where they name one, device;
+ * otherwise each needs a calibration of its own. Logs of other numbers of ranks are held out as a
+ * whole, and predicted. Of a file that holds several collectives or numbers of ranks, those that
+ * the options give are taken, and held out. On CS_OK *calibration_p is the caller's
+ * (cs_calibration_free). */
 cs_status cs_calibrate(const char *const *paths, size_t n, const cs_calibrate_options *options,
                        cs_calibration **calibration_p, cs_error *err);
 
@@ -86,6 +124,14 @@ void cs_calibration_free(cs_calibration *calibration);
 cs_status cs_calibration_apply(const cs_calibration *calibration, cs_collective collective,
                                uint32_t n_ranks, uint64_t bytes, double *alpha_s_p,
                                double *bandwidth_Bps_p, cs_error *err);
+
+/* The time of one operation and between what it may lie: by the largest error of a held-out size in
+ * the regime of `bytes` (in both beside it, where it lies between two); for another number of ranks
+ * by the largest error of those that were held out. The limits are 0 and infinite where nothing was
+ * held out. CS_ENOTSUP as above. */
+cs_status cs_calibration_time(const cs_calibration *calibration, cs_collective collective,
+                              uint32_t n_ranks, uint64_t bytes, cs_estimate *time_s_p,
+                              cs_error *err);
 
 /* The cost model t = steps (alpha + wire_ratio S beta): how many steps, and which part of S
  * passes a port in each. `schedule` is that of a captured run, or empty. CS_ENOTSUP for collectives

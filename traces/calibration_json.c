@@ -29,10 +29,13 @@ typedef struct log_keys {
 } log_keys;
 
 typedef struct root_keys {
-    cs_calibration c; /* first: the writer has no more */
-    log_keys      *logs;
-    cs_regime     *regimes;
-    size_t         n_logs, n_regimes;
+    cs_calibration  c; /* first: the writer has no more */
+    log_keys       *logs;
+    cs_regime      *regimes;
+    cs_outlier     *outliers;
+    cs_break       *breaks;
+    cs_other_ranks *others;
+    size_t          n_logs, n_regimes, n_outliers, n_breaks, n_others;
 } root_keys;
 
 static const char *const kind_words[] = {
@@ -49,13 +52,49 @@ static void check_log(cs_reading *r, const cs_place *place, void *object);
 #define FIELD(type, field, key, least, most) \
     CS_KEY(type, field, key, .min = (least), .max = (most), .is_required = true)
 #define TEXT(type, field, key) CS_KEY(type, field, key, .is_required = true)
+#define MAYBE(type, field, key) CS_KEY(type, field, key, .min = 0, .max = MOST)
 #define ERRORS(type, prefix)                                                                       \
     FIELD(type, prefix in_sample.mean_ratio, "fit_mean_ratio", 0, MOST),                           \
     FIELD(type, prefix in_sample.max_ratio, "fit_max_ratio", 0, MOST),                             \
     FIELD(type, prefix in_sample.n, "fit_points", 0, MOST),                                        \
     FIELD(type, prefix held_out.mean_ratio, "held_out_mean_ratio", 0, MOST),                       \
     FIELD(type, prefix held_out.max_ratio, "held_out_max_ratio", 0, MOST),                         \
-    FIELD(type, prefix held_out.n, "held_out_points", 0, MOST)
+    FIELD(type, prefix held_out.n, "held_out_points", 0, MOST),                                    \
+    MAYBE(type, prefix in_sample.median_ratio, "fit_median_ratio"),                                \
+    MAYBE(type, prefix held_out.median_ratio, "held_out_median_ratio")
+
+static const cs_field outlier_fields[] = {
+    FIELD(cs_outlier, point.bytes, "size_bytes", 1, MOST),
+    FIELD(cs_outlier, point.time_s, "time_s", 0, MOST),
+    FIELD(cs_outlier, expected_s, "expected_s", 0, MOST),
+    CS_FIELD_END,
+};
+static const cs_field an_outlier[] = {
+    {.name = "outlier", .type = CS_FIELD_OBJECT, .fields = outlier_fields}, CS_FIELD_END};
+
+/* As cs_break_evidence. */
+static const cs_field break_fields[] = {
+    FIELD(cs_break, after_bytes, "after_bytes", 1, MOST),
+    FIELD(cs_break, before_bytes, "before_bytes", 1, MOST),
+    CS_KEY_OF(CS_FIELD_CHOICE, cs_break, evidence, "evidence", .choices = "unknown|tuner|log",
+              .is_required = true),
+    TEXT(cs_break, from, "from"),
+    TEXT(cs_break, to, "to"),
+    CS_FIELD_END,
+};
+static const cs_field a_break[] = {
+    {.name = "break", .type = CS_FIELD_OBJECT, .fields = break_fields}, CS_FIELD_END};
+
+static const cs_field other_fields[] = {
+    FIELD(cs_other_ranks, n_ranks, "ranks", 2, CS_MAX_RANKS),
+    FIELD(cs_other_ranks, error.mean_ratio, "mean_ratio", 0, MOST),
+    FIELD(cs_other_ranks, error.median_ratio, "median_ratio", 0, MOST),
+    FIELD(cs_other_ranks, error.max_ratio, "max_ratio", 0, MOST),
+    FIELD(cs_other_ranks, error.n, "points", 0, MOST),
+    CS_FIELD_END,
+};
+static const cs_field an_other[] = {
+    {.name = "other", .type = CS_FIELD_OBJECT, .fields = other_fields}, CS_FIELD_END};
 
 static const cs_field remark_fields[] = {
     CS_KEY(remark_keys, kind, "kind", .names = &kind_names, .is_required = true),
@@ -122,7 +161,17 @@ static const cs_field root_fields[] = {
     FIELD(root_keys, c.n_points, "points", CS_REGIME_SIZES, MOST),
     FIELD(root_keys, c.extrapolate, "extrapolate_ranks", 0, 1),
     ERRORS(root_keys, c.),
+    MAYBE(root_keys, c.seed, "seed"),
+    MAYBE(root_keys, c.hold_out_every, "hold_out_every"),
+    MAYBE(root_keys, c.every.mean_ratio, "every_mean_ratio"),
+    MAYBE(root_keys, c.every.median_ratio, "every_median_ratio"),
+    MAYBE(root_keys, c.every.max_ratio, "every_max_ratio"),
+    MAYBE(root_keys, c.every.n, "every_points"),
     CS_KEY_LIST(root_keys, logs, n_logs, "logs", a_log, .min = 1, .max = 1e6),
+    CS_KEY_LIST(root_keys, outliers, n_outliers, "outliers", an_outlier, .min = 1,
+                .max = CS_MAX_OUTLIERS),
+    CS_KEY_LIST(root_keys, breaks, n_breaks, "breaks", a_break, .min = 1, .max = CS_MAX_REGIMES),
+    CS_KEY_LIST(root_keys, others, n_others, "other_ranks", an_other, .min = 1, .max = 1e6),
     CS_KEY_LIST(root_keys, regimes, n_regimes, "regimes", a_regime, .min = 1, .max = CS_MAX_REGIMES,
                 .is_required = true),
     CS_FIELD_END,
@@ -189,12 +238,32 @@ static void add_logs(cs_text *text, const cs_calibration *calibration)
     }
 }
 
+/* "key": [{..}, ..] of objects side by side, one a line; nothing where there is none. */
+static void add_list(cs_text *text, const char *key, const cs_field *fields, const void *objects,
+                     size_t bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0) {
+            cs_text_add(text, "  \"%s\": [\n", key);
+        }
+        cs_text_add(text, "    {");
+        add_fields(text, fields, (const char *)objects + i * bytes, "", ", ");
+        cs_text_add(text, "}%s\n", i + 1 < n ? "," : "\n  ],");
+    }
+}
+
 void cs_calibration_json(const cs_calibration *calibration, cs_text *text)
 {
     cs_text_add(text, "{\n");
     add_fields(text, root_fields, calibration, "  ", ",\n");
     cs_text_add(text, ",\n");
     add_logs(text, calibration);
+    add_list(text, "outliers", outlier_fields, calibration->outliers, sizeof(cs_outlier),
+             calibration->n_outliers);
+    add_list(text, "breaks", break_fields, calibration->breaks, sizeof(cs_break),
+             calibration->n_breaks);
+    add_list(text, "other_ranks", other_fields, calibration->others, sizeof(cs_other_ranks),
+             calibration->n_others);
     cs_text_add(text, "  \"regimes\": [\n");
     for (size_t r = 0; r < calibration->n_regimes; r++) {
         cs_text_add(text, "    {\n");
@@ -211,13 +280,13 @@ static bool is_near(double a, double b)
     return fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b)) + 1e-300;
 }
 
-/* Does the regime adjoin the one before it, and do its numbers agree? */
+/* Does the regime lie above the one before it, and do its numbers agree? */
 static const char *wrong_with_regime(const cs_regime *regime, bool is_first, double steps,
                                      double wire_ratio)
 {
     if (regime->max_bytes < regime->min_bytes ||
-        (!is_first && regime->min_bytes != regime[-1].max_bytes + 1)) {
-        return "the ranges of the regimes must increase and adjoin";
+        (!is_first && regime->min_bytes <= regime[-1].max_bytes)) {
+        return "the ranges of the regimes must increase";
     }
     if (!(regime->line.slope_s_per_byte > 0) || !(regime->bandwidth_Bps > 0)) {
         return "slope and bandwidth must be above 0";
@@ -299,6 +368,30 @@ static void take_logs(cs_reading *r, const root_keys *keys, cs_calibration *c)
     }
 }
 
+static void take_lists(cs_reading *r, const root_keys *keys, cs_calibration *c)
+{
+    if (cs_reading_failed(r)) {
+        return;
+    }
+    c->n_outliers = keys->n_outliers;
+    if (keys->n_outliers > 0) {
+        memcpy(c->outliers, keys->outliers, keys->n_outliers * sizeof *c->outliers);
+    }
+    c->n_breaks = keys->n_breaks;
+    if (keys->n_breaks > 0) {
+        memcpy(c->breaks, keys->breaks, keys->n_breaks * sizeof *c->breaks);
+    }
+    c->others = CS_NEW(cs_other_ranks, keys->n_others);
+    if (c->others == NULL) {
+        (void)CS_NO_MEMORY(&r->error, "%zu numbers of ranks", keys->n_others);
+        return;
+    }
+    c->n_others = keys->n_others;
+    if (keys->n_others > 0) {
+        memcpy(c->others, keys->others, keys->n_others * sizeof *c->others);
+    }
+}
+
 /* The whole file into `c`. */
 static void read_root(cs_reading *r, json_t *tree, cs_calibration *c)
 {
@@ -311,6 +404,7 @@ static void read_root(cs_reading *r, json_t *tree, cs_calibration *c)
         *c = keys->c;
         take_regimes(r, &root, keys, c);
         take_logs(r, keys, c);
+        take_lists(r, keys, c);
     }
 }
 

@@ -292,7 +292,10 @@ char cs_log_reader_peek(const cs_log_reader *reader)
     while (at < reader->length && strchr(" \t\r\n\xEF\xBB\xBF", reader->text[at]) != NULL) {
         at++;
     }
-    return at < reader->length ? reader->text[at] : '\0';
+    if (at == reader->length) {
+        return '\0';
+    }
+    return reader->text[at];
 }
 
 static cs_status make_room(cs_log_reader *reader, cs_error *err)

@@ -430,7 +430,7 @@ static bool is_known_comment(const cs_log_line *line)
         "Using devices",        "out-of-place",          "(elements)",
         "Out of bounds values", "Avg bus bandwidth",     "GPU memory usage",
         "Blocking Enabled",     "Parallel Init Enabled", "Per-Iteration Report",
-        "JSON output",          "Errors with asterisks",
+        "JSON output",          "Errors with asterisks", ", medians",
     };
 
     return FIND_ANY(line->text, known) != NULL ||
@@ -453,6 +453,13 @@ static cs_status read_comment(cs_nccl_heading *heading, cs_log_line *line, cs_nc
     }
     if (line->n_tokens > 1 && strcmp(line->tokens[1].text, "collsim-capture") == 0) {
         return read_capture(heading, line, err);
+    }
+    if (heading->schedule[0] != '\0' && line->n_tokens > 1 &&
+        strcmp(line->tokens[1].text, "late:") == 0) {
+        line->fault_column = line->tokens[1].column;
+        return CS_FAIL(err, CS_EPARSE, "",
+                       "a captured run with a late rank: its times are not those of alpha and "
+                       "bandwidth alone; accepted: runs without late ranks");
     }
     if (line->n_tokens > 2 && strcmp(line->tokens[1].text, "Rank") == 0) {
         return read_rank(heading, line, is_used_p, err);
@@ -647,9 +654,8 @@ cs_status cs_nccl_logs_add(cs_nccl_logs *logs, cs_nccl_log *log, const char *nam
 {
     char *copy = cs_strdup(name);
 
-    if (copy == NULL ||
-        !cs_grow(&logs->logs, &logs->capacity, logs->n + 1, 4, sizeof *logs->logs) ||
-        !cs_grow(&logs->names, &logs->names_capacity, logs->n + 1, 4, sizeof *logs->names)) {
+    if (copy == NULL || !cs_grow(&logs->logs, &logs->capacity, logs->n + 1, 4, sizeof(void *)) ||
+        !cs_grow(&logs->names, &logs->names_capacity, logs->n + 1, 4, sizeof(void *))) {
         cs_free(copy);
         cs_nccl_log_free(log);
         return CS_NO_MEMORY(err, "%zu logs", logs->n + 1);

@@ -41,7 +41,7 @@ HIGH = max(HIGH, S_max)", p, name)
   eval panel(0.07, 0.99, CELLS[2] + CELLS[3] > 0 ? 0.54 : 0.1, 0.84)
   XT = TINY; eval schedules(1)
   set yrange [-TOP:TOP]
-  set ytics 1
+  set ytics step(2 * TOP, 12)
   set ylabel 'predicted / measured - 1 (%)'
   set object 1 rectangle from graph 0, first -1 to graph 1, first 1 fc rgb '#E6F0E6' fs solid noborder behind
   set label 3 'disciplined: one message at a time, when its receiver is ready' at screen 0.99, 0.856 right font SMALL

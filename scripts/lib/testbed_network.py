@@ -19,7 +19,8 @@ import tempfile
 MTU = 1500
 FRAME = MTU + 14            # a full packet with its Ethernet header, which is what tbf counts
 PAYLOAD = MTU - 52          # ... less IPv4, TCP and its timestamps
-LIMIT = "4mb"               # room of a queue; nothing is dropped
+LIMIT = "4mb"               # room of a NIC's queue, and of an uplink's: nothing is dropped
+UPLINK_LIMIT = "64mb"
 LOCK = "/run/collsim-testbed.lock"
 PREFIX = "collsim-testbed-"
 FAST = 300e6                # from this rate on packets are cut larger, for the processors' sake
@@ -56,9 +57,9 @@ def gso_bytes(rate):
     return 32768 if rate >= FAST else 16384
 
 
-def credit_bytes(rate):
-    """What a full bucket lets through at once, in bytes of payload."""
-    return burst_bytes(rate) * PAYLOAD / FRAME
+def bucket_bytes(rate):
+    """(what a full bucket lets through at once, what the largest packet carries), in bytes of payload."""
+    return burst_bytes(rate) * PAYLOAD / FRAME, gso_bytes(rate) // PAYLOAD * PAYLOAD
 
 
 def payload_rate(rate):
@@ -71,9 +72,9 @@ def prime_bytes(rate):
     return min(1 << 20, round(rate / 80))
 
 
-def bucket(rate, nominal):
+def bucket(rate, nominal, limit=LIMIT):
     """A port of `rate` bit/s. The bucket is that of the rate that the link has when nothing is wrong."""
-    return f"root handle 1: tbf rate {round(rate)}bit burst {burst_bytes(nominal)} limit {LIMIT}"
+    return f"root handle 1: tbf rate {round(rate)}bit burst {burst_bytes(nominal)} limit {limit}"
 
 
 def check_programs():
@@ -205,7 +206,7 @@ class Network:
                                                        f"link set {device} up"))])
         run("tc", "-n", self.switch, "-batch", "-", lines=[
             f"qdisc add dev {port} {self._bucket(device, rank)}" for device, rank, port, _ in links] + [
-            f"qdisc add dev {device} {bucket(self.uplink, self.uplink)}" for pair in uplinks for device in pair[:2]])
+            f"qdisc add dev {device} {bucket(self.uplink, self.uplink, UPLINK_LIMIT)}" for pair in uplinks for device in pair[:2]])
         for device, rank in self.rates:
             run("tc", "-n", self.namespace(rank), "qdisc", "add", "dev", device, *self._bucket(device, rank).split())
         self._cut_packets()

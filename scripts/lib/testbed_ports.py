@@ -53,9 +53,10 @@ def messages(schedule):
 class Port:
     """One direction of a NIC: its rate over time and its bucket, both in payload."""
 
-    def __init__(self, arrival_s, burst, steps):
+    def __init__(self, arrival_s, bucket, steps):
         self.free_s = self.seen_s = arrival_s
-        self.burst = self.credit = burst
+        self.burst, packet = bucket
+        self.credit, self.spare = self.burst, self.burst - packet
         self.times = [time for time, _ in steps]
         self.rates = [rate for _, rate in steps]
 
@@ -67,7 +68,8 @@ class Port:
             yield max(start, self.times[index]), until, self.rates[index]
 
     def serve(self, size, start):
-        """When a message that begins at `start` has left. A change of the rate fills the bucket (the kernel does so)."""
+        """When a message that begins at `start` has left. A change of the rate fills the bucket (the kernel does so), which a
+        packet that waits for its tokens sees when it would have had them anyway: it is what remains that is gained."""
         for begin, until, rate in self._spans(self.seen_s):
             self.credit = min(self.burst, self.credit + max(0.0, min(until, start) - begin) * rate)
             if until > start:
@@ -79,15 +81,15 @@ class Port:
                 self.credit = max(0.0, self.credit - size)
                 return self.seen_s
             size -= self.credit + (until - begin) * rate
-            self.credit = self.burst
+            self.credit = self.spare
         raise AssertionError("a port's last rate holds for ever")
 
 
-def elapsed_s(schedule, rate_of, credit_of, late=None, alpha_s=ALPHA_S):
+def elapsed_s(schedule, rate_of, bucket_of, late=None, alpha_s=ALPHA_S):
     """From the first arrival to the last completion.
 
-    rate_of(rank, fabric): [(from_s, payload bytes/s)]; credit_of(rank, fabric): bytes of payload of a full bucket.
-    late: {rank: seconds}.
+    rate_of(rank, fabric): [(from_s, payload bytes/s)]; bucket_of(rank, fabric): bytes of payload of a full bucket and of
+    the largest packet. late: {rank: seconds}.
     """
     late = late or {}
     ports, ready, end = {}, {}, 0.0
@@ -96,7 +98,7 @@ def elapsed_s(schedule, rate_of, credit_of, late=None, alpha_s=ALPHA_S):
     def port(rank, fabric, way):
         key = rank, fabric, way
         if key not in ports:
-            ports[key] = Port(arrival[rank], credit_of(rank, fabric), rate_of(rank, fabric))
+            ports[key] = Port(arrival[rank], bucket_of(rank, fabric), rate_of(rank, fabric))
         return ports[key]
 
     barrier = [0.0] * schedule["ranks"]

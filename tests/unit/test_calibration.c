@@ -2,11 +2,14 @@
 /* Calibrations: parameters out of logs, what they do not speak of, and the files that are shipped.
  */
 #include "base/alloc.h"
+#include "base/file.h"
 #include "calibration_setup.h"
 #include "traces/calibration_json.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The time of an AllReduce: steps (alpha + wire_ratio S beta). */
 static double model_time_s(const cs_calibration *c, uint32_t n_ranks, uint64_t bytes)
@@ -84,6 +87,90 @@ Test(calibration, steps_of_the_cost_models)
     cr_assert_eq(cs_calibration_steps("", CS_ALLREDUCE, 1, &steps, &wire_ratio, NULL), CS_ENOTSUP);
 }
 
+/* Between two regimes the parameters are those of the join; how sure a time is follows from what
+ * was held out there. */
+Test(calibration, times_and_between_what_they_lie)
+{
+    cs_calibration *c    = make_calibration(false);
+    cs_estimate     time = {0};
+    uint64_t        low = c->regimes[0].max_bytes, high = c->regimes[1].min_bytes;
+    uint64_t        middle = (low + high) / 2;
+    double          both   = (true_time(two, low) + true_time(two, high)) / 2;
+
+    cr_assert_lt(low, high);
+    c->regimes[0].held_out.max_ratio = 0.25;
+    c->regimes[1].held_out.max_ratio = 1.5;
+    cr_assert_eq(cs_calibration_time(c, CS_ALLREDUCE, 8, 4096, &time, NULL), CS_OK);
+    cr_expect_float_eq(time.value / true_time(two, 4096), 1, 1e-5);
+    cr_expect_float_eq(time.low, time.value / 1.25, 1e-15);
+    cr_expect_float_eq(time.high, time.value / 0.75, 1e-15);
+    cr_assert_eq(cs_calibration_time(c, CS_ALLREDUCE, 8, middle, &time, NULL), CS_OK);
+    cr_expect_float_eq(time.value / both, 1, 1e-5);
+    cr_expect_float_eq(time.low, time.value / 2.5, 1e-12);
+    cr_expect(isinf(time.high), "an error of 150 %% leaves no upper limit");
+    c->regimes[0].held_out.n = 0;
+    cr_assert_eq(cs_calibration_time(c, CS_ALLREDUCE, 8, 4096, &time, NULL), CS_OK);
+    cr_expect(time.low == 0 && isinf(time.high));
+    cr_expect_eq(cs_calibration_time(c, CS_ALLREDUCE, 8, 512, &time, NULL), CS_ENOTSUP);
+    cr_expect_eq(cs_calibration_time(c, CS_ALLREDUCE, 4, 4096, &time, NULL), CS_ENOTSUP);
+    cs_calibration_free(c);
+}
+
+/* A log of times that are the model's for 4 ranks, but twice as long from 1 MiB on. */
+static void make_other_log(cs_text *text)
+{
+    for (uint64_t bytes = 512; bytes <= 1 << 22; bytes *= 2) {
+        const truth *t = bytes > two[0].limit_bytes ? &two[1] : &two[0];
+        double       time_s =
+            t->intercept_s * 6 / 14 + (double)bytes / t->rate_Bps * (6 / 4.0) / (14 / 8.0);
+        time_s *= bytes > two[0].limit_bytes ? 2 : 1;
+        double algbw = (double)bytes / time_s / 1e9;
+        cs_text_add(text, "%llu %llu float sum -1 %.9g %.6f %.6f 0 N/A N/A N/A N/A\n",
+                    (unsigned long long)bytes, (unsigned long long)bytes / 4, time_s * 1e6, algbw,
+                    algbw * 1.5);
+    }
+}
+
+Test(calibration, other_numbers_of_ranks_are_held_out)
+{
+    cs_text              texts[2] = {{0}, {0}};
+    cs_nccl_log         *logs[2]  = {NULL, NULL};
+    const char          *names[]  = {"eight.log", "four.log"};
+    cs_calibrate_options options  = {.extrapolate = true};
+    cs_calibration      *c        = NULL;
+    cs_text              table    = {0};
+    cs_estimate          time     = {0};
+    cs_error             err      = {0};
+
+    make_log(&texts[0], "X100");
+    make_other_log(&texts[1]);
+    for (size_t l = 0; l < 2; l++) {
+        cr_assert_eq(cs_nccl_log_parse(texts[l].data, texts[l].length, names[l], 0, &logs[l], &err),
+                     CS_OK, "%s", err.message);
+    }
+    cr_assert_eq(cs_calibrate_logs((const cs_nccl_log *const *)logs, names, 2, &options, &c, &err),
+                 CS_OK, "%s", err.message);
+    cr_assert_eq(c->n_ranks, 8);
+    cr_assert_eq(c->n_points, 24, "the other log is not fitted");
+    cr_assert_eq(c->n_others, 1);
+    cr_expect_eq(c->others[0].n_ranks, 4);
+    cr_expect_eq(c->others[0].error.n, 13, "512 B is out of range");
+    cr_expect_float_eq(c->others[0].error.max_ratio, 0.5, 1e-4);
+    cr_expect_lt(c->others[0].error.median_ratio, 1e-4);
+    cr_assert_eq(cs_calibration_time(c, CS_ALLREDUCE, 4, 4096, &time, NULL), CS_OK);
+    cr_expect_float_eq(time.low, time.value / 1.5, 1e-4 * time.value);
+    cr_expect_float_eq(time.high, time.value * 2, 1e-3 * time.value);
+    cs_calibration_table(c, &table);
+    cr_expect_not_null(strstr(table.data, "# error      held out, 4 ranks: median 0.00 %"), "%s",
+                       table.data);
+    for (size_t l = 0; l < 2; l++) {
+        cs_nccl_log_free(logs[l]);
+        cs_text_free(&texts[l]);
+    }
+    cs_calibration_free(c);
+    cs_text_free(&table);
+}
+
 static cs_status calibrate_two(const char *text_a, const char *text_b, cs_calibrate_options options,
                                size_t *n_points_p, cs_error *err)
 {
@@ -108,6 +195,8 @@ Test(calibration, logs_of_one_kind_are_pooled)
 {
     static const char other[] =
         "1048576 262144 float sum -1 75.0 13.98 20.97 0 74.0 14.17 21.255 0\n";
+    static const char gather[] =
+        "1048576 65536 float sum -1 75.0 13.98 10.485 0 74.0 14.17 10.6275 0\n";
     cs_text  a = {0}, b = {0};
     size_t   n   = 0;
     cs_error err = {0};
@@ -121,8 +210,10 @@ Test(calibration, logs_of_one_kind_are_pooled)
     cr_assert_not_null(strstr(err.message, "Y200"));
     cr_assert_str_eq(err.input, "b.log");
     err = (cs_error){0};
-    cr_assert_eq(calibrate_two(a.data, other, (cs_calibrate_options){0}, &n, &err), CS_EINVAL);
-    cr_assert_not_null(strstr(err.message, "allreduce on 4 ranks"));
+    cr_assert_eq(calibrate_two(a.data, other, (cs_calibrate_options){0}, &n, &err), CS_OK);
+    cr_assert_eq(n, 24, "another number of ranks is held out");
+    cr_assert_eq(calibrate_two(a.data, gather, (cs_calibrate_options){0}, &n, &err), CS_EINVAL);
+    cr_assert_not_null(strstr(err.message, "reducescatter on 4 ranks"));
     cs_text_free(&a);
     cs_text_free(&b);
 }
@@ -218,22 +309,31 @@ Test(calibration, texts_that_do_not_fit)
     cs_calibration_free(c);
 }
 
+/* Two logs, of which one is held out: memory runs out at any place. */
 Test(calibration, out_of_memory)
 {
-    cs_calibrate_options options = {0};
-    const char          *path    = COLLSIM_SOURCE_DIR "/traces/generated-ring8.log";
-    cs_status            status  = CS_ENOMEM;
+    cs_calibrate_options options  = {0};
+    char                 other[]  = "/tmp/collsim-other-XXXXXX";
+    const char          *paths[2] = {COLLSIM_SOURCE_DIR "/traces/generated-ring8.log", other};
+    cs_status            status   = CS_ENOMEM;
+    cs_text              text     = {0};
 
+    make_other_log(&text);
+    close(mkstemp(other));
+    cr_assert_eq(cs_file_write(other, text.data, text.length, NULL), CS_OK);
     for (long passes = 0; status != CS_OK; passes++) {
         cs_calibration *c = NULL;
 
         cr_assert_lt(passes, 1000);
         cs_alloc_fail_after(passes);
-        status = cs_calibrate(&path, 1, &options, &c, NULL);
+        status = cs_calibrate(paths, 2, &options, &c, NULL);
         cs_alloc_fail_after(-1);
         cr_assert(status == CS_OK || status == CS_ENOMEM, "%d", (int)status);
+        cr_assert(status != CS_OK || c->n_others == 1);
         cs_calibration_free(c);
     }
+    unlink(other);
+    cs_text_free(&text);
 }
 
 /* scripts/make_sample_log.py says which parameters the log was made with. */
@@ -252,7 +352,7 @@ Test(calibration, generated_log_gives_its_parameters_back)
         cr_assert_float_eq(c->regimes[r].alpha_s / alpha_s[r], 1, 0.02);
         cr_assert_float_eq(c->regimes[r].bandwidth_Bps / rate_Bps[r], 1, 0.02);
     }
-    cr_assert_eq(c->regimes[0].max_bytes / 1024, 362);
+    cr_assert_eq(c->regimes[0].max_bytes / 1024, 256);
     cs_calibration_table(c, &table);
     cr_assert_not_null(strstr(table.data, "(GB/s)"));
     cr_assert_not_null(strstr(table.data, "allreduce on 8 ranks, 31 points, out-of-place column"));
@@ -284,5 +384,51 @@ Test(calibration, shipped_files_load)
         cr_assert_gt(strlen(c->machine), 0);
         cr_assert_gt(strlen(c->source), 0);
         cs_calibration_free(c);
+    }
+}
+
+/* At a break, by NCCL's own lines, by the tuner's estimates for the machine, or not at all. */
+Test(calibration, what_changes_at_a_break)
+{
+    static const struct {
+        const char *machine, *below, *above; /* choices of the log, or "" */
+        cs_break    expected;
+    } cases[] = {
+        {"X100", "", "", {1 << 20, 2 << 20, CS_BREAK_UNKNOWN, "", ""}},
+        {"8 x H100", "", "", {1 << 20, 2 << 20, CS_BREAK_TUNER, "Ring/LL", "NVLS/Simple"}},
+        {"8 x H100",
+         "Tree/LL",
+         "Ring/LL128",
+         {1 << 20, 2 << 20, CS_BREAK_LOG, "Tree/LL", "Ring/LL128"}},
+        {"8 x H100", "Ring/LL", "Ring/LL", {1 << 20, 2 << 20, CS_BREAK_UNKNOWN, "", ""}},
+    };
+
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        cs_calibrate_options options = {.machine = cases[k].machine};
+        cs_calibration      *c       = NULL;
+        cs_nccl_log         *log     = NULL;
+        const char          *name    = "made.log";
+        cs_text              text = {0}, table = {0};
+        make_log(&text, "");
+        cr_assert_eq(cs_nccl_log_parse(text.data, text.length, name, 0, &log, NULL), CS_OK);
+        for (size_t r = 0; r < log->n_rows; r++) {
+            strcpy(log->rows[r].choice,
+                   log->rows[r].size_bytes <= 1 << 20 ? cases[k].below : cases[k].above);
+        }
+        cr_assert_eq(
+            cs_calibrate_logs((const cs_nccl_log *const *)&log, &name, 1, &options, &c, NULL),
+            CS_OK);
+        cr_assert_eq(c->n_breaks, 1);
+        cr_expect_eq(c->breaks[0].after_bytes, cases[k].expected.after_bytes);
+        cr_expect_eq(c->breaks[0].before_bytes, cases[k].expected.before_bytes);
+        cr_expect_eq(c->breaks[0].evidence, cases[k].expected.evidence, "case %zu", k);
+        cr_expect_str_eq(c->breaks[0].from, cases[k].expected.from);
+        cr_expect_str_eq(c->breaks[0].to, cases[k].expected.to);
+        cs_calibration_table(c, &table);
+        cr_expect_not_null(strstr(table.data, "# break      between 1048576 and 2097152 B: "));
+        cs_nccl_log_free(log);
+        cs_calibration_free(c);
+        cs_text_free(&text);
+        cs_text_free(&table);
     }
 }

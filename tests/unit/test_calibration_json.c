@@ -81,6 +81,42 @@ Test(calibration_json, logs_may_be_missing)
     cs_free(text_again);
 }
 
+/* Outliers, breaks, other numbers of ranks and what was held out beside that. */
+Test(calibration_json, lists_read_back_exactly)
+{
+    cs_calibration *c = make_calibration(true), *again = NULL;
+    cs_error        err = {0};
+
+    c->hold_out_every = 4;
+    c->every          = (cs_fit_error){0.02, 0.01, 0.125, 24};
+    c->seed           = 7;
+    c->n_outliers     = 2;
+    c->outliers[0]    = (cs_outlier){{32, 22.25e-6}, 13.66e-6};
+    c->outliers[1]    = (cs_outlier){{64, 1.0 / 3}, 0.1};
+    c->breaks[0]      = (cs_break){1 << 20, 2 << 20, CS_BREAK_LOG, "Ring/LL", "Ring/Simple"};
+    c->n_others       = 1;
+    c->others[0]      = (cs_other_ranks){4, {0.5, 0.25, 0.75, 20}};
+    char *text        = json_of(c);
+    cr_assert_eq(cs_calibration_parse(text, strlen(text), "c.json", &again, &err), CS_OK, "%s: %s",
+                 err.where, err.message);
+    cr_expect_eq(again->every.max_ratio, 0.125);
+    cr_expect_eq(again->every.median_ratio, 0.01);
+    cr_expect_eq(again->held_out.median_ratio, c->held_out.median_ratio);
+    cr_expect_eq(memcmp(again->outliers, c->outliers, 2 * sizeof(cs_outlier)), 0);
+    cr_assert_eq(again->n_breaks, 1);
+    cr_expect_str_eq(again->breaks[0].to, "Ring/Simple");
+    cr_expect_eq(again->breaks[0].evidence, CS_BREAK_LOG);
+    cr_assert_eq(again->n_others, 1);
+    cr_expect_eq(again->others[0].n_ranks, 4);
+    cr_expect_eq(again->others[0].error.max_ratio, 0.75);
+    char *text_again = json_of(again);
+    cr_expect_str_eq(text, text_again);
+    cs_free(text);
+    cs_free(text_again);
+    cs_calibration_free(c);
+    cs_calibration_free(again);
+}
+
 /* Every kind of remark is written and read. */
 Test(calibration_json, remarks_read_back_exactly)
 {

@@ -233,6 +233,7 @@ Test(nccl_json, captured_runs)
         cr_expect_str_eq(c->schedule, known[k].schedule);
         cr_expect_str_eq(c->machine, "a bridge, 4 NICs");
         cr_expect_eq(c->n_points, 22, "each size was run twice");
+        cr_expect_eq(cs_nccl_n_skipped(&c->logs[0]), 0);
         cr_expect_eq(c->n_ranks, 4);
         cr_expect_float_eq(c->regimes[0].alpha_s, 50e-6, 1e-12);
         cr_expect_float_eq(c->regimes[0].bandwidth_Bps / 12.5e6, 1, 1e-6);

@@ -23,8 +23,8 @@ from simulators import percentile
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-MEDIAN, WORST = 0.01, 0.03      # of cells with disciplined ports
-RECORDED = 2e-5                 # a prediction of today differs from the recorded one by rounding alone
+MEDIAN, WANTED, GATE = 0.01, 0.03, 0.05         # of cells with disciplined ports; few are beyond the second, none the third
+RECORDED_S = 1e-6               # a prediction of today differs from the recorded one by rounding alone
 
 
 def load_testbed():
@@ -136,7 +136,7 @@ def main():
             elif predicted is not None:
                 row["wire_s"] = predicted[2]
                 for name, value in zip(("predicted_s", "collsim_s"), predicted):
-                    if abs(value / float(row[name]) - 1) > RECORDED:
+                    if abs(value - float(row[name])) > RECORDED_S:
                         failed.append("%s: %s is %.6f today, and was %s" % (key_of_row(row), name, value, row[name]))
     ports = [row for row in rows if "wire_s" in row]
     disciplined = [row for row in ports if row["transport"] == "disciplined"]
@@ -150,9 +150,14 @@ def main():
     if leaves:
         table("Leaf and spine", leaves, ("predicted_s",), lambda row: "%(setting)s, %(transport)s" % row)
     errors = errors_of(disciplined, "predicted_s")
-    if percentile(errors, 0.5) > MEDIAN or errors[-1] > WORST:
-        failed.append("disciplined cells: %.2f %% in the median, %.2f %% at most" % (
+    beyond = [row for row in disciplined if abs(float(row["predicted_s"]) / float(row["measured_s"]) - 1) > WANTED]
+    if percentile(errors, 0.5) > MEDIAN or errors[-1] > GATE or len(beyond) > 0.03 * len(errors):
+        failed.append("disciplined cells: %.2f %% off in the median, %.2f %% at most" % (
             100 * percentile(errors, 0.5), 100 * errors[-1]))
+    print("\n%d of %d disciplined cells are more than %g %% off%s" % (
+        len(beyond), len(errors), 100 * WANTED, "".join(
+            "\n  %(setting)s %(schedule)s %(ranks)s %(bytes)s %(rate_Mbps)s %(fault)s: measured %(min_s)s to %(max_s)s" % row
+            for row in beyond)))
     pairs, wrong = order([row for row in disciplined if "@" not in row["fault"]])
     print("\n%d cells; %d pairs of schedules are predicted more than 5 %% apart, %d of them came in the other order"
           % (len(rows), pairs, len(wrong)))

@@ -502,6 +502,31 @@ Test(capture_executor, adding_over_two_links)
     release(&m);
 }
 
+/* Two parts of a message that end in one slot: the message does not wait for itself. */
+Test(capture_executor, parts_in_one_slot, .timeout = 60)
+{
+    made  m = must_make(HEAD(2, 1, 400) ", \"slots\": 2, \"transfers\": ["
+                                         "{\"round\": 0, \"src\": 0, \"dst\": 1, \"chunk\": 0, "
+                                         "\"op\": \"copy\", \"src_slot\": 0, "
+                                         "\"dst_slot\": 0, \"own\": \"src\"},"
+                                         "{\"round\": 0, \"src\": 0, \"dst\": 1, \"chunk\": 0, "
+                                         "\"op\": \"reduce\", \"bytes\": 0, "
+                                         "\"join\": true, \"src_slot\": 0, \"dst_slot\": 0, \"own\": "
+                                         "\"both\", \"done\": \"dst\"},"
+                                         "{\"round\": 1, \"src\": 1, \"dst\": 0, \"chunk\": 0, "
+                                         "\"op\": \"copy\", \"src_slot\": 0, "
+                                         "\"dst_slot\": 1, \"done\": \"dst\"}]}");
+    world w;
+
+    cr_assert_eq(m.job->messages[0].place_after_receives[CS_NIC], 0);
+    open_world(&w, m.job);
+    outcome out = run(&w, NULL, false);
+    cr_expect_eq(out.status, CS_OK);
+    cr_expect_eq(out.wrong, 0);
+    close_world(&w);
+    release(&m);
+}
+
 /* An exchange holds all four ports from its start on, also where one end is ready long before. */
 Test(capture_executor, both_directions_of_an_exchange_start_together)
 {
