@@ -26,6 +26,28 @@ cs_status cs_label_rounds_end(cs_label_rounds *rounds, cs_error *err)
     return CS_OK;
 }
 
+/* The i-th to know: label 0, the late rank, label 1, 2, .. */
+static uint32_t knower(uint32_t n, uint32_t i)
+{
+    return i == 1 ? n - 1 : i - (i > 1);
+}
+
+cs_status cs_label_rounds_one_chunk(uint32_t n, cs_label_rounds *rounds, cs_error *err)
+{
+    const cs_label_transfer first = {0, n - 1, 0, CS_LABEL_EXCHANGE};
+
+    CS_TRY(cs_label_rounds_add(rounds, first, err));
+    CS_TRY(cs_label_rounds_end(rounds, err));
+    for (uint32_t known = 2; known < n; known *= 2) {
+        for (uint32_t i = 0; i < known && known + i < n; i++) {
+            const cs_label_transfer t = {knower(n, i), knower(n, known + i), 0, CS_LABEL_COPY};
+            CS_TRY(cs_label_rounds_add(rounds, t, err));
+        }
+        CS_TRY(cs_label_rounds_end(rounds, err));
+    }
+    return CS_OK;
+}
+
 void cs_label_rounds_free(cs_label_rounds *rounds)
 {
     cs_free(rounds->transfers);

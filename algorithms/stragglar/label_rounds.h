@@ -56,6 +56,10 @@ typedef struct cs_label_rounds {
 cs_status cs_label_rounds_add(cs_label_rounds *rounds, cs_label_transfer transfer, cs_error *err);
 cs_status cs_label_rounds_end(cs_label_rounds *rounds, cs_error *err);
 
+/* Append the rounds of a single chunk, which label 0 owns: it and the late label n - 1 exchange it,
+ * then a binomial tree grows from both. ceil(log2 n) rounds, for every n >= 2. */
+cs_status cs_label_rounds_one_chunk(uint32_t n, cs_label_rounds *rounds, cs_error *err);
+
 /* The transfers of one round. */
 static inline const cs_label_transfer *cs_label_round(const cs_label_rounds *rounds, uint32_t round,
                                                       size_t *count_p)

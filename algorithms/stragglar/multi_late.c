@@ -29,17 +29,19 @@ static pace pace_of(const cs_scenario *s)
 
 /* ---- nobody is late: the baseline ---- */
 
-extern const cs_algorithm cs_algorithm_circulant, cs_algorithm_latency_optimal,
-    cs_algorithm_merged_rhd, cs_algorithm_nccl_rings, cs_algorithm_parallel_rings,
-    cs_algorithm_ring;
+extern const cs_algorithm cs_algorithm_circulant, cs_algorithm_hierarchical,
+    cs_algorithm_latency_optimal, cs_algorithm_merged_rhd, cs_algorithm_nccl_rings,
+    cs_algorithm_parallel_rings, cs_algorithm_rhd, cs_algorithm_ring;
 
 static const cs_algorithm *const baselines[CS_BASELINE_COUNT] = {
     [CS_BASELINE_CIRCULANT]       = &cs_algorithm_circulant,
     [CS_BASELINE_LATENCY_OPTIMAL] = &cs_algorithm_latency_optimal,
     [CS_BASELINE_MERGED_RHD]      = &cs_algorithm_merged_rhd,
+    [CS_BASELINE_RHD]             = &cs_algorithm_rhd,
     [CS_BASELINE_RING]            = &cs_algorithm_ring,
     [CS_BASELINE_NCCL_RINGS]      = &cs_algorithm_nccl_rings,
     [CS_BASELINE_PARALLEL_RINGS]  = &cs_algorithm_parallel_rings,
+    [CS_BASELINE_HIERARCHICAL]    = &cs_algorithm_hierarchical,
 };
 
 /* Where all ranks have one kind of port, on which the rings of servers are the plain ring. */
@@ -49,8 +51,8 @@ static double predicted_end_s(const cs_scenario *scenario, cs_late_baseline base
     pace     p       = pace_of(scenario);
     double   buffers = 2.0 * (n - 1) / n;
 
-    if (baseline == CS_BASELINE_MERGED_RHD && n % 2 == 1) {
-        return (double)INFINITY;
+    if ((baseline == CS_BASELINE_MERGED_RHD && n % 2 == 1) || baseline == CS_BASELINE_RHD) {
+        return (double)INFINITY; /* the latter is never faster than circulant */
     }
     if (baseline == CS_BASELINE_CIRCULANT || baseline == CS_BASELINE_MERGED_RHD) {
         rounds = 2 * q - (baseline == CS_BASELINE_MERGED_RHD ? 1 : 0);
@@ -90,6 +92,37 @@ static cs_status choose_baseline(const cs_scenario *scenario, cs_late_baseline *
     }
     CS_TRY(cs_fastest(scenario, baselines + first, n, &fastest, end_s_p, err));
     *baseline_p = (cs_late_baseline)(first + fastest);
+    return CS_OK;
+}
+
+/* Before this no ring ends: the late server's neighbour gets 2 (N - 1)/N of the buffer from it,
+ * nearly all of it after the last arrival. */
+static double rings_end_s(const cs_scenario *s)
+{
+    const cs_cluster *c = &s->cluster;
+    double            n = cs_n_servers(c), nics = c->gpus_per_server;
+
+    return cs_last_arrival(s) +
+           2 * (n - 1) / n * (double)s->bytes / (nics * c->fabrics[CS_NIC].bandwidth_Bps);
+}
+
+cs_status cs_baseline_is_faster(const cs_scenario *scenario, double limit_s,
+                                cs_late_baseline *baseline_p, bool *is_faster_p, cs_error *err)
+{
+    bool     is_free  = *baseline_p == CS_BASELINE_AUTO;
+    bool     no_rings = limit_s <= rings_end_s(scenario);
+    uint32_t first = is_free ? CS_BASELINE_CIRCULANT : (uint32_t)*baseline_p, fastest = 0;
+    uint32_t end   = no_rings ? CS_BASELINE_RING : CS_BASELINE_COUNT;
+    uint32_t n     = is_free ? end - first : 1;
+    double   end_s = (double)INFINITY;
+
+    if (first < end) {
+        CS_TRY(cs_fastest(scenario, baselines + first, n, &fastest, &end_s, err));
+    }
+    *is_faster_p = end_s < limit_s;
+    if (*is_faster_p) {
+        *baseline_p = (cs_late_baseline)(first + fastest);
+    }
     return CS_OK;
 }
 

@@ -30,17 +30,26 @@ typedef enum cs_late_baseline {
     CS_BASELINE_CIRCULANT,
     CS_BASELINE_LATENCY_OPTIMAL,
     CS_BASELINE_MERGED_RHD,
-    CS_BASELINE_RING,
+    CS_BASELINE_RHD,
+    CS_BASELINE_RING, /* from here on: passes 2 (N-1)/N of the buffer on from every server */
     CS_BASELINE_NCCL_RINGS,
     CS_BASELINE_PARALLEL_RINGS,
+    CS_BASELINE_HIERARCHICAL,
     CS_BASELINE_COUNT
 } cs_late_baseline;
 #define CS_BASELINE_CHOICES \
-    "auto|circulant|latency_optimal|merged_rhd|ring|nccl_rings|parallel_rings"
+    "auto|circulant|latency_optimal|merged_rhd|rhd|ring|nccl_rings|parallel_rings|hierarchical"
 
 /* The one that is predicted to be the fastest where all ranks have one kind of port; elsewhere it
  * takes a forecast to know. O(1). */
 cs_late_baseline cs_baseline_predicted(const cs_scenario *scenario);
+
+/* Does one of them (`*baseline_p`, or of all if that is CS_BASELINE_AUTO) end before `limit_s` on
+ * servers of several GPUs? The scenario's forecast decides, or without one the closed forms. If so,
+ * *baseline_p is the fastest. Rings are not timed where a server's NICs alone take until the limit
+ * for what a ring sends after the last arrival. */
+cs_status cs_baseline_is_faster(const cs_scenario *scenario, double limit_s,
+                                cs_late_baseline *baseline_p, bool *is_faster_p, cs_error *err);
 
 /* What was asked for, and after cs_multi_late_choose() what it came to. */
 typedef struct cs_multi_late_choice {

@@ -245,33 +245,12 @@ static bool next_stored(stored_stream *stream, cs_block *block)
     return block->count > 0;
 }
 
-/* ---- one chunk, three ranks ---- */
+/* ---- three ranks ---- */
 
 static cs_status add(cs_label_rounds *rounds, cs_label_kind kind, uint32_t src, uint32_t dst,
                      uint32_t chunk, cs_error *err)
 {
     return cs_label_rounds_add(rounds, (cs_label_transfer){src, dst, chunk, kind}, err);
-}
-
-/* The i-th to know: label 0, the late rank, label 1, 2, .. */
-static uint32_t knower(uint32_t n, uint32_t i)
-{
-    return i == 1 ? n - 1 : i - (i > 1);
-}
-
-/* One chunk, which label 0 owns: it and the late rank exchange it, then a binomial tree grows from
- * both. ceil(log2 n) rounds, for every n >= 2. */
-static cs_status build_one_chunk(uint32_t n, cs_label_rounds *rounds, cs_error *err)
-{
-    CS_TRY(add(rounds, CS_LABEL_EXCHANGE, 0, n - 1, 0, err));
-    CS_TRY(cs_label_rounds_end(rounds, err));
-    for (uint32_t known = 2; known < n; known *= 2) {
-        for (uint32_t i = 0; i < known && known + i < n; i++) {
-            CS_TRY(add(rounds, CS_LABEL_COPY, knower(n, i), knower(n, known + i), 0, err));
-        }
-        CS_TRY(cs_label_rounds_end(rounds, err));
-    }
-    return CS_OK;
 }
 
 enum { LATE = 2 };
@@ -382,7 +361,7 @@ static cs_status build_stored(source from, uint32_t n, uint32_t chunks, cs_label
     cs_status       status = CS_OK;
 
     switch (from) {
-    case ONE_CHUNK: status = build_one_chunk(n, &rounds, err); break;
+    case ONE_CHUNK: status = cs_label_rounds_one_chunk(n, &rounds, err); break;
     case THREE_RANKS: status = build_three_ranks(chunks, &rounds, err); break;
     case TELEPHONE_ODD:
     case ROTATION: return CS_FAIL(err, CS_EINTERNAL, "", "this schedule is not stored");

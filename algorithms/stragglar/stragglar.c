@@ -15,6 +15,10 @@
  * rank none or several may count as late (`late_ranks`, multi_late.h). The paper's own rounds,
  * which are as many or more, are made by scripts/paper_schedule.
  *
+ * On several servers of several GPUs each the late rank's server takes its place, and its mates
+ * help (servers.h); `inside` says how, or that ranks are to know no servers. With `auto` a baseline
+ * runs where it ends earlier, and the plan's note says so.
+ *
  * Source: "Efficient AllReduce with Stragglers" (StragglAR); the rotational schedule and the choice
  * of chunks are this project's (sim/doc/stragglar.md).
  */
@@ -22,6 +26,9 @@
 #include "algorithms/stragglar/multi_late.h"
 #include "algorithms/stragglar/phase1.h"
 #include "algorithms/stragglar/phase2.h"
+#include "algorithms/stragglar/rail.h"
+#include "algorithms/stragglar/servers.h"
+#include "algorithms/stragglar/servers_time.h"
 #include "algorithms/stragglar/telephone.h"
 #include "base/alloc.h"
 #include "cs/capacity.h"
@@ -39,6 +46,10 @@ enum { MOST_CHUNKS = 1 << 20, MOST_AUTO_CHUNKS = 16384, MOST_ROOTS = 100 };
 
 typedef enum port_model { PORT_AUTO, PORT_TELEPHONE, PORT_DUPLEX } port_model;
 
+/* How the GPUs of a server share the work. */
+typedef enum inside { INSIDE_AUTO, INSIDE_FLAT, INSIDE_CHAIN, INSIDE_TREE } inside;
+typedef enum halves { HALVES_AUTO, HALVES_ON, HALVES_OFF } halves;
+
 typedef struct stragglar_options {
     CS_LATE_OPTIONS;
     int      model;  /* port_model; resolved, only the last two */
@@ -46,7 +57,8 @@ typedef struct stragglar_options {
     int      prephase;
     uint32_t late_ranks; /* k; 0: the baseline runs */
     uint32_t late_roots;
-    int      baseline; /* cs_late_baseline */
+    int      baseline;       /* cs_late_baseline */
+    int      inside, halves; /* of the enumerations; resolved, not auto */
     uint32_t steps; /* not in the table: of the main phase (cs_phase2_count), for one late rank */
 } stragglar_options;
 
@@ -54,8 +66,10 @@ static const cs_field table[] = {
     CS_LATE_ROWS(stragglar_options),
     CS_OPTION_CHOICE(stragglar_options, model, "auto|telephone|duplex",
                      "may a rank receive from another one than it sends to? auto: for odd n only"),
-    CS_OPTION_ROW(stragglar_options, chunks, 0, 0, MOST_CHUNKS, true, NULL,
-                  "parts of the buffer; 0: n - 1, as in the paper; auto: the best number"),
+    CS_OPTION_ROW(
+        stragglar_options, chunks, 0, 0, MOST_CHUNKS, true, NULL,
+        "parts of the buffer (over servers: of a rail's); 0: n - 1, as in the paper (over "
+        "servers as auto); auto: the best number"),
     CS_OPTION_CHOICE(stragglar_options, prephase, "ring|circulant",
                      "how the early ranks reduce; fewer than n - 1 chunks: always circulant"),
     CS_OPTION_ROW(stragglar_options, late_ranks, 1, 0, CS_MAX_RANKS - 1, true, NULL,
@@ -64,6 +78,11 @@ static const cs_field table[] = {
                    "chunks that several late ranks complete, in tenths of late_ranks / n of all"),
     CS_OPTION_CHOICE(stragglar_options, baseline, CS_BASELINE_CHOICES,
                      "what runs when nobody counts as late; auto: the predicted best"),
+    CS_OPTION_CHOICE(
+        stragglar_options, inside, "auto|flat|chain|tree",
+        "over servers: flat: as if there were none; auto: what ends first, or the baseline"),
+    CS_OPTION_CHOICE(stragglar_options, halves, "auto|on|off",
+                     "three servers: half the pre-phase, two rounds more"),
     CS_FIELD_END};
 
 /* ---- how many chunks, with one late rank ----
@@ -98,12 +117,6 @@ static pace pace_of(const cs_scenario *s, uint32_t late)
     }
     return (pace){f->alpha_s, slow_early / f->bandwidth_Bps,
                   fmax(slow_early, slow_late) / f->bandwidth_Bps};
-}
-
-/* Least C > 1 for which there is a rotational schedule. */
-static uint32_t least_chunks(uint32_t n)
-{
-    return n == 3 ? 2 : cs_log2_ceil(n) + 1;
 }
 
 /* Rounds of the rotational main phase. */
@@ -152,7 +165,7 @@ static uint32_t best_chunks(const cs_scenario *s, const stragglar_options *o)
     double      turning  = sqrt((q - 1) * x_s / p.alpha_s); /* from here on the main phase grows */
     uint64_t    most     = s->bytes < MOST_AUTO_CHUNKS ? s->bytes : MOST_AUTO_CHUNKS;
 
-    for (uint32_t chunks = least_chunks(n); chunks <= most; chunks++) {
+    for (uint32_t chunks = cs_rail_least_chunks(n); chunks <= most; chunks++) {
         uint32_t rounds = rotation_rounds(n, chunks);
         if (chunks > turning && first_s + rounds * (p.alpha_s + x_s / chunks) >= best_s) {
             break;
@@ -227,7 +240,7 @@ static cs_status check_messages(uint32_t n, uint32_t chunks, cs_error *err)
 static cs_status check_chunks(const cs_scenario *scenario, stragglar_options *o,
                               cs_label_rounds *greedy, cs_error *err)
 {
-    uint32_t n = scenario->cluster.n_ranks, least = least_chunks(n);
+    uint32_t n = scenario->cluster.n_ranks, least = cs_rail_least_chunks(n);
 
     o->chunks = o->chunks == 0 ? n - 1 : o->chunks;
     if (n % 2 == 1 && is_telephone(o)) {
@@ -264,6 +277,133 @@ static cs_status check_one(const cs_scenario *scenario, stragglar_options *o, cs
                       .uses     = CS_USES_EXCHANGE | cs_phase1_uses(&layout) |
                               cs_uses_nvlink(&scenario->cluster)};
     return CS_OK;
+}
+
+/* ---- one late rank on servers of several GPUs ---- */
+
+/* What is asked for and only ranks that know no servers have; NULL: nothing. */
+static const char *flat_reason(const stragglar_options *o)
+{
+    if (o->entry_barrier_s > 0 || o->phase_barrier_s > 0) {
+        return "a cost of barriers, which there are none of";
+    }
+    if (is_telephone(o)) {
+        return "the telephone model";
+    }
+    return o->prephase == CS_PREPHASE_CIRCULANT ? "a circulant pre-phase" : NULL;
+}
+
+/* Does the schedule take account of servers? */
+static bool is_over_servers(const cs_scenario *scenario, const stragglar_options *o)
+{
+    return o->late_ranks == 1 && o->inside != INSIDE_FLAT && cs_has_servers(&scenario->cluster) &&
+           (o->inside != INSIDE_AUTO || flat_reason(o) == NULL);
+}
+
+static cs_servers_shape shape_of(const stragglar_options *o)
+{
+    return (cs_servers_shape){.late    = o->straggler,
+                              .chunks  = o->chunks,
+                              .is_tree = o->inside == INSIDE_TREE,
+                              .halves  = o->halves == HALVES_ON};
+}
+
+/* When the last rank but the presumed one comes. */
+static double early_s(const cs_scenario *scenario, const stragglar_options *o)
+{
+    double last_s = 0;
+
+    for (uint32_t r = 0; r < scenario->cluster.n_ranks; r++) {
+        last_s = r == o->straggler ? last_s : fmax(last_s, cs_arrival(scenario, r));
+    }
+    return last_s;
+}
+
+/* Which options a shape is made of: refused are those that do not go together. */
+static cs_status check_servers_options(const cs_scenario *scenario, const stragglar_options *o,
+                                       uint32_t most, cs_error *err)
+{
+    uint32_t servers = cs_n_servers(&scenario->cluster), least = cs_rail_least_chunks(servers);
+    bool     is_free = o->chunks == 0 || o->chunks == CS_AUTO;
+
+    if (flat_reason(o) != NULL) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.inside",
+                       "only flat goes with %s over servers of several GPUs", flat_reason(o));
+    }
+    if (o->halves == HALVES_ON && (servers != 3 || o->inside == INSIDE_TREE)) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.halves",
+                       "only for three servers and inside=chain; accepted are off and auto");
+    }
+    if (most == 0) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.ranks", "too many for stragglar over servers: %u",
+                       scenario->cluster.n_ranks);
+    }
+    if (!is_free && o->inside == INSIDE_TREE && o->chunks != 1) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
+                       "a tree has one chunk a rail: accepted are 1 and auto, not %u", o->chunks);
+    }
+    if (!is_free && ((o->chunks != 1 && o->chunks < least) || o->chunks > most)) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
+                       "%u servers: accepted are 1, %u .. %u, and auto, not %u", servers, least,
+                       most, o->chunks);
+    }
+    return CS_OK;
+}
+
+/* Of what the options leave open, the shape with the least predicted end. O(chunks). */
+static cs_servers_shape best_shape(const cs_scenario *scenario, const stragglar_options *o,
+                                   uint32_t most)
+{
+    const cs_servers_pace p       = cs_servers_pace_of(scenario);
+    bool                  is_free = o->chunks == 0 || o->chunks == CS_AUTO;
+    bool                  fits    = cs_most_slots(scenario->cluster.n_ranks) >= p.locals;
+    double                first_s = early_s(scenario, o), best_s = (double)INFINITY;
+    double                late_s = cs_arrival(scenario, o->straggler);
+    cs_servers_shape      best   = shape_of(o);
+    const struct {
+        bool is_open, is_tree, halves;
+    } ways[] = {
+        {o->inside != INSIDE_TREE && o->halves != HALVES_ON, false, false},
+        {o->inside != INSIDE_TREE && o->halves != HALVES_OFF && p.servers == 3, false, true},
+        {o->inside != INSIDE_CHAIN && o->halves != HALVES_ON && fits && (is_free || o->chunks == 1),
+         true, false}};
+
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        cs_servers_shape way = {o->straggler, o->chunks, ways[i].is_tree, ways[i].halves};
+        if (ways[i].is_open && is_free) {
+            cs_servers_set_best_chunks(&p, most, first_s, late_s, &way);
+        }
+        double end = ways[i].is_open ? cs_servers_end_s(&p, &way, first_s, late_s) : best_s;
+        best       = end < best_s ? way : best;
+        best_s     = fmin(end, best_s);
+    }
+    return best;
+}
+
+static cs_status check_servers(const cs_scenario *scenario, stragglar_options *o, cs_plan *plan,
+                               cs_error *err)
+{
+    double   room = (double)MOST_MESSAGES / cs_servers_messages(&scenario->cluster, 1);
+    uint32_t most = cs_servers_most_chunks(&scenario->cluster);
+
+    most = room < most ? (uint32_t)room : most;
+    CS_TRY(cs_late_check(scenario, (cs_late_options *)o, err));
+    CS_TRY(check_servers_options(scenario, o, most, err));
+    const cs_servers_shape shape = best_shape(scenario, o, most);
+    *plan                        = cs_servers_plan(scenario, &shape);
+    o->chunks                    = shape.chunks;
+    o->inside                    = shape.is_tree ? INSIDE_TREE : INSIDE_CHAIN;
+    o->halves                    = shape.halves ? HALVES_ON : HALVES_OFF;
+    o->model                     = PORT_DUPLEX;
+    return CS_OK;
+}
+
+/* One late rank, with options that are replaced by what they come to. */
+static cs_status check_late(const cs_scenario *scenario, stragglar_options *o, cs_plan *plan,
+                            cs_label_rounds *greedy, cs_error *err)
+{
+    return is_over_servers(scenario, o) ? check_servers(scenario, o, plan, err)
+                                        : check_one(scenario, o, plan, greedy, err);
 }
 
 /* ---- what has to be searched for ---- */
@@ -334,10 +474,15 @@ static cs_status one_end_s(const cs_scenario *scenario, const stragglar_options 
     prepared           made = {.multi_late = NULL};
 
     one.late_ranks   = 1;
-    cs_status status = check_one(scenario, &one, &plan, &made.greedy, err);
+    cs_status status = check_late(scenario, &one, &plan, &made.greedy, err);
     plan.prepared    = &made;
     if (status == CS_OK && f != NULL && !cs_one_port_kind(&scenario->cluster)) {
         status = f->elapsed_s(f, scenario, &cs_algorithm_stragglar, &one, &plan, end_p, err);
+    } else if (status == CS_OK && is_over_servers(scenario, &one)) {
+        const cs_servers_pace  p     = cs_servers_pace_of(scenario);
+        const cs_servers_shape shape = shape_of(&one);
+        *end_p                       = cs_servers_end_s(&p, &shape, early_s(scenario, &one),
+                                                        cs_arrival(scenario, one.straggler));
     } else if (status == CS_OK) {
         pace     p      = pace_of(scenario, one.straggler);
         uint32_t rounds = rotation_rounds(scenario->cluster.n_ranks, one.chunks);
@@ -368,7 +513,7 @@ static cs_status check_other(const cs_scenario *scenario, stragglar_options *o, 
     if (choice.late == 1) {
         o->late_ranks = 1;
         o->baseline   = (int)choice.baseline;
-        return check_one(scenario, o, plan, &made->greedy, err);
+        return check_late(scenario, o, plan, &made->greedy, err);
     }
     CS_TRY(cs_multi_late_plan(scenario, &choice, plan, &made->multi_late, err));
     o->late_ranks = choice.late;
@@ -378,6 +523,40 @@ static cs_status check_other(const cs_scenario *scenario, stragglar_options *o, 
     o->straggler  = cs_last_rank(scenario);
     o->model      = PORT_DUPLEX;
     o->prephase   = CS_PREPHASE_CIRCULANT;
+    o->inside     = INSIDE_FLAT;
+    return CS_OK;
+}
+
+#define NOTE(name) "stragglar: " name " runs instead: it ends earlier than with a late rank"
+
+/* Over servers: the schedule for one late rank, or the baseline if that ends earlier. */
+static cs_status check_auto(const cs_scenario *scenario, stragglar_options *o, cs_plan *plan,
+                            prepared *made, cs_error *err)
+{
+    static const char *const notes[CS_BASELINE_COUNT] = {
+        [CS_BASELINE_CIRCULANT]       = NOTE("circulant"),
+        [CS_BASELINE_LATENCY_OPTIMAL] = NOTE("latency_optimal"),
+        [CS_BASELINE_MERGED_RHD]      = NOTE("merged_rhd"),
+        [CS_BASELINE_RHD]             = NOTE("rhd"),
+        [CS_BASELINE_RING]            = NOTE("ring"),
+        [CS_BASELINE_NCCL_RINGS]      = NOTE("nccl_rings"),
+        [CS_BASELINE_PARALLEL_RINGS]  = NOTE("parallel_rings"),
+        [CS_BASELINE_HIERARCHICAL]    = NOTE("hierarchical"),
+    };
+    cs_late_baseline baseline  = (cs_late_baseline)o->baseline;
+    bool             is_faster = false;
+    double           end       = 0;
+
+    CS_TRY(one_end_s(scenario, o, &end, err));
+    CS_TRY(cs_baseline_is_faster(scenario, end, &baseline, &is_faster, err));
+    if (!is_faster) {
+        return check_servers(scenario, o, plan, err);
+    }
+    o->late_ranks = 0;
+    o->straggler  = CS_AUTO;
+    o->baseline   = (int)baseline;
+    CS_TRY(check_other(scenario, o, plan, made, err));
+    plan->note = notes[baseline];
     return CS_OK;
 }
 
@@ -387,10 +566,12 @@ static cs_status check_other(const cs_scenario *scenario, stragglar_options *o, 
 static cs_status stragglar_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                                  cs_error *err)
 {
-    stragglar_options *o      = options;
-    prepared           made   = {.multi_late = NULL};
-    cs_status          status = o->late_ranks == 1 ? check_one(scenario, o, plan, &made.greedy, err)
-                                                   : check_other(scenario, o, plan, &made, err);
+    stragglar_options *o       = options;
+    prepared           made    = {.multi_late = NULL};
+    bool               is_free = o->inside == INSIDE_AUTO && is_over_servers(scenario, o);
+    cs_status          status  = is_free              ? check_auto(scenario, o, plan, &made, err)
+                                 : o->late_ranks == 1 ? check_late(scenario, o, plan, &made.greedy, err)
+                                                      : check_other(scenario, o, plan, &made, err);
 
     if (status == CS_OK) {
         status = keep(&made, plan, err);
@@ -399,6 +580,10 @@ static cs_status stragglar_check(const cs_scenario *scenario, void *options, cs_
         empty(&made);
     }
     o->late_roots = o->late_ranks == 1 ? 0 : o->late_roots;
+    if (!is_over_servers(scenario, o)) {
+        o->inside = INSIDE_FLAT;
+        o->halves = HALVES_OFF;
+    }
     if (o->baseline == CS_BASELINE_AUTO) { /* it does not run */
         o->baseline = (int)cs_baseline_predicted(scenario);
     }
@@ -413,7 +598,8 @@ typedef struct stragglar {
     bool                  is_in_phase1;
     cs_phase1             phase1;
     cs_phase2            *phase2;
-    cs_multi_late_stream *other; /* another number of late ranks than one: all above is unused */
+    cs_multi_late_stream *other;   /* another number of late ranks than one, or ... */
+    cs_servers           *servers; /* ... one on servers: all above is unused */
 } stragglar;
 
 static void stragglar_close(void *state)
@@ -423,6 +609,7 @@ static void stragglar_close(void *state)
     if (s != NULL) {
         cs_phase2_close(s->phase2);
         cs_multi_late_close(s->other);
+        cs_servers_close(s->servers);
         cs_arena_free(&s->arena);
         cs_free(s);
     }
@@ -452,9 +639,16 @@ static cs_status stragglar_open(const cs_scenario *scenario, const void *options
     if (s == NULL) {
         return CS_NO_MEMORY(err, "stragglar");
     }
-    cs_status status = o->late_ranks == 1
-                           ? open_one(s, scenario, o, &p->greedy, err)
-                           : cs_multi_late_open(scenario, &choice, p->multi_late, &s->other, err);
+    const cs_servers_shape shape = shape_of(o);
+    cs_status              status;
+
+    if (is_over_servers(scenario, o)) {
+        status = cs_servers_open(scenario, &shape, &s->servers, err);
+    } else if (o->late_ranks == 1) {
+        status = open_one(s, scenario, o, &p->greedy, err);
+    } else {
+        status = cs_multi_late_open(scenario, &choice, p->multi_late, &s->other, err);
+    }
     if (status != CS_OK) {
         stragglar_close(s);
         return status;
@@ -469,6 +663,10 @@ static void stragglar_next_block(void *state, cs_block *block)
     stragglar *s = state;
 
     block->count = 0;
+    if (s->servers != NULL) {
+        cs_servers_next(s->servers, block);
+        return;
+    }
     if (s->other != NULL) {
         cs_multi_late_next(s->other, block);
         return;
@@ -505,11 +703,32 @@ static double one_closed_form_s(const cs_scenario *scenario, const stragglar_opt
     return start_s + o->steps * cs_message_s(scenario, fabric, bytes);
 }
 
+/* Known where the NICs limit, for equal chunks, when the pre-phase is over. */
+static double servers_closed_form_s(const cs_scenario *scenario, const stragglar_options *o)
+{
+    const cs_cluster      *c      = &scenario->cluster;
+    const cs_servers_pace  p      = cs_servers_pace_of(scenario);
+    const cs_servers_shape shape  = shape_of(o);
+    double                 late_s = cs_arrival(scenario, o->straggler);
+
+    if (!cs_nics_are_even(scenario) || c->servers != NULL || c->sockets > 1 ||
+        c->fabrics[CS_NVLINK].kind != CS_SWITCHED ||
+        scenario->bytes % ((uint64_t)p.locals * o->chunks) != 0 ||
+        !cs_servers_is_exact(&p, &shape) ||
+        early_s(scenario, o) + cs_servers_pre_s(&p, &shape) > late_s) {
+        return (double)NAN;
+    }
+    return late_s + cs_servers_main_s(&p, &shape);
+}
+
 static double stragglar_closed_form_s(const cs_scenario *scenario, const void *options)
 {
     const stragglar_options   *o      = options;
     const cs_multi_late_choice choice = choice_of(o);
 
+    if (is_over_servers(scenario, o)) {
+        return servers_closed_form_s(scenario, o);
+    }
     return o->late_ranks == 1 ? one_closed_form_s(scenario, o)
                               : cs_multi_late_closed_form_s(scenario, &choice);
 }

@@ -7,8 +7,8 @@
  * per alpha: ceil(log2 n) - 1 more.
  * last_rank_slow. A rank y other than the last one receives all bytes after the last arrival, for
  * they must contain the last rank's data.
- * server_late. The same for the NICs of a server; several copies may leave it at once, so the
- * spreading and the flow are two bounds.
+ * server_late. The same for the NICs of a server, several copies of which may leave it at once: the
+ * servers that know some byte grow (g + 1)-fold per alpha (proof in analytic/nodes.h).
  * rank_capacity. The same for all ports of a rank together, NICs and NVLink: the last rank
  * sends, every other one receives the whole buffer after the last arrival.
  *
@@ -38,7 +38,9 @@ static double slowest_after_last_s(const cs_nodes *nodes)
 
 static double spread_after_last_s(const cs_nodes *nodes)
 {
-    return fmax(nodes->last_s + cs_nodes_spread_s(nodes), slowest_after_last_s(nodes));
+    double bytes = (double)nodes->scenario->bytes;
+    return fmax(nodes->last_s + cs_node_spread_flow_s(nodes, nodes->last, bytes),
+                slowest_after_last_s(nodes));
 }
 
 static double last_rank_seconds(const cs_bound_context *context)
@@ -84,9 +86,9 @@ const cs_bound cs_bound_last_rank_slow = {
 
 const cs_bound cs_bound_server_late = {
     .name        = "server_late",
-    .summary     = "a_n + max(alpha + max l x/g, alpha ceil(log_{g+1} q))",
-    .assumption  = "AllReduce; q servers of g > 1 GPUs with a NIC each; the logarithm only where "
-                   "alpha holds a port",
+    .summary     = "a_n + max(alpha + max l x/g, alpha ceil(log_{g+1} q) + l_n x/g)",
+    .assumption  = "AllReduce; q servers of g > 1 GPUs with a NIC each; where alpha holds no port: "
+                   "one alpha",
     .source      = "B1 per server: the last rank's data leave by g NICs",
     .is_general  = true,
     .counts_data = true,

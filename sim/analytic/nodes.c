@@ -228,10 +228,5 @@ double cs_nodes_spread_s(const cs_nodes *nodes)
 
 double cs_node_spread_flow_s(const cs_nodes *nodes, uint32_t node, double bytes)
 {
-    double flow_s = cs_node_flow_s(nodes, node, bytes), spread_s = cs_nodes_spread_s(nodes);
-
-    if (nodes->width == 1) {
-        return spread_s + flow_s;
-    }
-    return fmax(spread_s, nodes->alpha_s + flow_s);
+    return cs_nodes_spread_s(nodes) + cs_node_flow_s(nodes, node, bytes);
 }

@@ -96,8 +96,12 @@ double cs_node_receive_s(const cs_nodes *nodes, uint32_t node, double sent_s, do
 double cs_nodes_spread_s(const cs_nodes *nodes);
 
 /* Least time in which `bytes` known to nobody but one node get out of it and to all nodes (or the
- * reverse: from all nodes into one). With one port, when the last of them has left, it is known
- * to two nodes: spread + flow. With several, more copies may be under way: the larger of both. */
+ * reverse: from all nodes into one): flow + spread. Proof, where alpha holds ports. Each of the
+ * node's ports sends alpha and its share of the bytes, so some byte is known to no other node
+ * before t = alpha + flow. Call it known to K_j nodes before t + j alpha; K_0 = 1. What arrives
+ * between t + j alpha and t + (j + 1) alpha was sent, at least alpha before, by one of these K_j,
+ * and through each of its ports at most one message ends in that time: K_{j+1} <= (1 + width) K_j.
+ * All know it after ceil(log_{1 + width} n) - 1 such times. */
 double cs_node_spread_flow_s(const cs_nodes *nodes, uint32_t node, double bytes);
 
 #endif

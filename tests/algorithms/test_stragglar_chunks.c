@@ -130,6 +130,7 @@ static void check_random(ct_rng *rng, uint32_t *formulas)
     scene.scenario.cluster.gpus_per_server         = g;
     scene.scenario.cluster.fabrics[CS_NIC].alpha_s = ct_uniform(rng, 0, 2e-5);
     set_number("chunks", chunks);
+    set("inside", "flat");
     set("prephase", ct_below(rng, 2) == 0 ? "ring" : "circulant");
     if (ct_below(rng, 2) == 0) {
         set_number("straggler", ct_below(rng, n));

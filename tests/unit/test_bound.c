@@ -514,9 +514,9 @@ Test(bound_collectives, servers)
     slow_down(&b, 16, 2);
     expect_silent(&b, "theorem_13");
     expect_best(&b, "server_late", 2);
-    new_bench(&b, 32, 2, 1, 0.5)->arrival_s[6] = 2; /* 16 servers of 2; rank 7 is early */
-    expect_bound(&b, "server_late", 2 + 3 * 0.5);   /* 3^3 >= 16 */
-    expect_bound(&b, "server_gossip", 1.5);         /* 30/32 (0.5 + 1) is less */
+    new_bench(&b, 32, 2, 1, 0.5)->arrival_s[6] = 2;     /* 16 servers of 2; rank 7 is early */
+    expect_bound(&b, "server_late", 2 + 3 * 0.5 + 0.5); /* 3^3 >= 16, and half a second of bytes */
+    expect_bound(&b, "server_gossip", 1.5);             /* 30/32 (0.5 + 1) is less */
     b.arrival_s[7] = 4;
     expect_bound(&b, "server_gossip", 2 + 16. / 32 * 1.5);
     expect_bound(&b, "rank_capacity", 4 + 0.125 + 1. / 9);
@@ -526,6 +526,32 @@ Test(bound_collectives, servers)
     b.scenario.cluster.gpus_per_server = 2;
     b.context.alpha_holds_port         = false;
     expect_bound(&b, "server_late", 4 + 0.5 + 0.5);
+}
+
+/* Four servers of two NICs, 1e9 bytes. What the late servers' early ranks send is of no use. */
+Test(bound_collectives, servers_that_wait_for_their_last_ranks)
+{
+    bench b;
+
+    new_bench(&b, 8, 2, 1, 0)->arrival_s[7] = 0.25;
+    expect_bound(&b, "server_late_volume", 0.25 + (6 - 3 * 0.5) / 8);
+    expect_best(&b, "server_late_volume", 0.25 + (6 - 3 * 0.5) / 8);
+    slow_down(&b, 2, 2);
+    expect_bound(&b, "server_late_volume", 0.25 + (6 - 1 - 0.25) / 7);
+    b.scenario.n_capacity = 0;
+    b.arrival_s[7]        = 1;
+    expect_bound(&b, "server_late_volume", 1 + 3. / 8);
+    b.arrival_s[4] = 1; /* two late servers */
+    expect_bound(&b, "server_late_volume", 1 + 4. / 8);
+    b.arrival_s[4] = 0.9; /* its ranks have come when the last one has not */
+    expect_bound(&b, "server_late_volume", 1 + 3. / 8);
+    b.arrival_s[0] = b.arrival_s[1] = 0.9; /* (2 + 0.2 + 2) 1e9 bytes before it comes */
+    expect_bound(&b, "server_late_volume", 1 + 3. / 8);
+    b.arrival_s[2] = b.arrival_s[3] = 0.9;
+    b.arrival_s[4] = b.arrival_s[5] = 0.9; /* 0.6e9 bytes */
+    expect_bound(&b, "server_late_volume", 1 + (6 - 0.6) / 8);
+    b.scenario.cluster.gpus_per_server = 1;
+    expect_silent(&b, "server_late_volume");
 }
 
 /* 8 servers of 8 GPUs whose NVLink is slower than their NICs: 2 (n - 1) transfers of every byte
@@ -567,8 +593,8 @@ Test(bound_collectives, collectives_between_servers)
     new_bench(&b, 8, 2, 1, 0.25)->scenario.collective = CS_ALLGATHER;
     expect_silent(&b, "gather");
     expect_best(&b, "server_gather", 0.25 + 0.75 / 2);
-    b.context.latency_s[CS_NIC] = 4; /* 3^2 >= 4 servers */
-    expect_best(&b, "server_gather", 8);
+    b.context.latency_s[CS_NIC] = 4;             /* 3^2 >= 4 servers */
+    expect_best(&b, "server_gather", 8 + 0.125); /* and two blocks of 1/8 over 2 NICs */
     new_bench(&b, 8, 2, 1, 0.25)->scenario.collective = CS_ALLTOALL;
     expect_best(&b, "server_gather", 0.25 + 0.75); /* 2 x 6 blocks of 1/8 over 2 NICs */
     b.arrival_s[5] = 9;                            /* 6 blocks of rank 5 are left */
@@ -576,5 +602,5 @@ Test(bound_collectives, collectives_between_servers)
     b.context.latency_s[CS_NIC] = 4;
     expect_best(&b, "server_gather", 9 + 8);
     new_bench(&b, 8, 2, 1, 0.25)->scenario.collective = CS_REDUCE;
-    expect_best(&b, "server_root", 0.25 + 0.5);
+    expect_best(&b, "server_root", 2 * 0.25 + 0.5);
 }

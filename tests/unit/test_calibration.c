@@ -2,11 +2,14 @@
 /* Calibrations: parameters out of logs, what they do not speak of, and the files that are shipped.
  */
 #include "base/alloc.h"
+#include "base/file.h"
 #include "calibration_setup.h"
 #include "traces/calibration_json.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The time of an AllReduce: steps (alpha + wire_ratio S beta). */
 static double model_time_s(const cs_calibration *c, uint32_t n_ranks, uint64_t bytes)
@@ -306,22 +309,31 @@ Test(calibration, texts_that_do_not_fit)
     cs_calibration_free(c);
 }
 
+/* Two logs, of which one is held out: memory runs out at any place. */
 Test(calibration, out_of_memory)
 {
-    cs_calibrate_options options = {0};
-    const char          *path    = COLLSIM_SOURCE_DIR "/traces/generated-ring8.log";
-    cs_status            status  = CS_ENOMEM;
+    cs_calibrate_options options  = {0};
+    char                 other[]  = "/tmp/collsim-other-XXXXXX";
+    const char          *paths[2] = {COLLSIM_SOURCE_DIR "/traces/generated-ring8.log", other};
+    cs_status            status   = CS_ENOMEM;
+    cs_text              text     = {0};
 
+    make_other_log(&text);
+    close(mkstemp(other));
+    cr_assert_eq(cs_file_write(other, text.data, text.length, NULL), CS_OK);
     for (long passes = 0; status != CS_OK; passes++) {
         cs_calibration *c = NULL;
 
         cr_assert_lt(passes, 1000);
         cs_alloc_fail_after(passes);
-        status = cs_calibrate(&path, 1, &options, &c, NULL);
+        status = cs_calibrate(paths, 2, &options, &c, NULL);
         cs_alloc_fail_after(-1);
         cr_assert(status == CS_OK || status == CS_ENOMEM, "%d", (int)status);
+        cr_assert(status != CS_OK || c->n_others == 1);
         cs_calibration_free(c);
     }
+    unlink(other);
+    cs_text_free(&text);
 }
 
 /* scripts/make_sample_log.py says which parameters the log was made with. */

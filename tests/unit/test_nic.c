@@ -205,6 +205,32 @@ Test(nic, a_log_that_is_faster_than_rings_was_of_another_schedule)
     cs_nic_report_free(&r);
 }
 
+/* A size that no regime holds lies on the join of those beside it, with the larger of their errors.
+ */
+Test(nic, between_two_regimes_lies_their_join)
+{
+    cs_calibration     c     = log_of(a_s(), b_s());
+    const cs_nic_fault fault = {0, 0, (double)INFINITY};
+    double             a = 0, b = 0;
+
+    c.n_regimes                      = 2;
+    c.regimes[1]                     = log_of(2 * a_s(), b_s() * 1.5).regimes[0];
+    c.regimes[0].max_bytes           = BYTES / 2;
+    c.regimes[1].min_bytes           = BYTES * 2;
+    c.regimes[1].held_out.mean_ratio = 0.2;
+    c.regimes[0].held_out.max_ratio  = 0.5;
+    cs_line_join(&c.regimes[0].line, BYTES / 2, &c.regimes[1].line, BYTES * 2, BYTES, &a, &b);
+    cs_nic_report r = answer(&c, &fault, 1, NULL, only_rings);
+    cr_assert(b > b_s() && b < 1.5 * b_s());
+    EXPECT_NEAR(r.lines[0].before_s.value, ring_s(a, b, 1));
+    EXPECT_NEAR(r.lines[0].during_s.value, ring_s(a, b, NICS / (NICS - 1.0)));
+    EXPECT_NEAR(r.lines[0].before_s.high, ring_s(1.04 * a, 1.02 * b, 1));
+    cr_expect_eq(r.regime.held_out.mean_ratio, 0.2);
+    cr_expect_eq(r.regime.held_out.max_ratio, 0.5);
+    cr_expect_eq(r.regime.n_points, (size_t)28);
+    cs_nic_report_free(&r);
+}
+
 /* A captured run says what ran; a ring of ranks crosses with one NIC of a server, that of one GPU.
  */
 Test(nic, a_captured_run_says_what_ran)

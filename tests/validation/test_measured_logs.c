@@ -189,6 +189,90 @@ Test(measured_logs, samples_of_simllm)
     cr_expect_eq(cs_calibrate(paths, 1, &broadcast, &none, NULL), CS_ENOTSUP);
 }
 
+/* One table of NCCL: the rows of one collective and number of ranks, in order of size. */
+typedef struct table {
+    char     key[64];
+    cs_point points[64];
+    size_t   n;
+} table;
+
+/* Read the tables of a file; returns how many. */
+static size_t read_tables(const char *path, table *tables, size_t most)
+{
+    FILE  *file = fopen(path, "r");
+    char   line[200], machine[32], version[32], collective[32];
+    size_t n = 0;
+
+    cr_assert_not_null(file);
+    cr_assert_not_null(fgets(line, sizeof line, file));
+    while (fgets(line, sizeof line, file) != NULL) {
+        unsigned           ranks = 0;
+        unsigned long long bytes = 0;
+        double             us    = 0;
+        char               key[64];
+        cr_assert_eq(sscanf(line, "%31[^,],%31[^,],%31[^,],%u,%llu,%lf", machine, version,
+                            collective, &ranks, &bytes, &us),
+                     6, "%s", line);
+        snprintf(key, sizeof key, "%.20s %.20s %u", machine, collective, ranks);
+        if (n == 0 || strcmp(tables[n - 1].key, key) != 0) {
+            cr_assert_lt(n, most);
+            tables[n] = (table){.n = 0};
+            memcpy(tables[n++].key, key, sizeof key);
+        }
+        cr_assert_lt(tables[n - 1].n, 64);
+        tables[n - 1].points[tables[n - 1].n++] = (cs_point){bytes, us * 1e-6};
+    }
+    fclose(file);
+    return n;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double *p = a, *q = b;
+
+    return (*p > *q) - (*p < *q);
+}
+
+/* Every fourth size only: one that is left out lies in a gap of 16, which may hide a break. What
+ * was measured is fitted well all the same. */
+Test(measured_logs, tables_of_nccl)
+{
+    static const char *const names[] = {"a100_sxm_2.27.3", "b200_sxm_2.27.5", "h100_sxm_2.27.3"};
+    static table             tables[16];
+    double                   medians[64], worst[64];
+    size_t                   n_all = 0;
+
+    for (size_t f = 0; f < 3; f++) {
+        char name[64], path[512];
+        snprintf(name, sizeof name, "nccl_tables/%s.csv", names[f]);
+        if (!find_log(name, path, sizeof path)) {
+            return;
+        }
+        size_t n = read_tables(path, tables, 16);
+        cr_assert_eq(n, 12);
+        for (size_t t = 0; t < n; t++, n_all++) {
+            cs_fit fit = {0};
+            cr_assert_eq(
+                cs_fit_regimes(tables[t].points, tables[t].n, &(cs_fit_options){0}, &fit, NULL),
+                CS_OK, "%s", tables[t].key);
+            cr_expect_lt(fit.in_sample.median_ratio, 0.06, "%s: %g", tables[t].key,
+                         fit.in_sample.median_ratio);
+            cr_expect_eq(fit.n_outliers, 0, "%s", tables[t].key);
+            medians[n_all] = fit.held_out.median_ratio;
+            worst[n_all]   = fit.held_out.max_ratio;
+        }
+    }
+    qsort(medians, n_all, sizeof *medians, ascending);
+    qsort(worst, n_all, sizeof *worst, ascending);
+    (void)fprintf(stderr,
+                  "held out of %zu tables: medians %.1f %%, at most %.1f %%; worst sizes "
+                  "%.1f %%, at most %.1f %%\n",
+                  n_all, 100 * medians[n_all / 2], 100 * medians[n_all - 1], 100 * worst[n_all / 2],
+                  100 * worst[n_all - 1]);
+    cr_expect_lt(medians[n_all / 2], 0.08);
+    cr_expect_lt(worst[n_all - 1], 0.6);
+}
+
 /* What is shipped in traces/ is what the logs give. */
 Test(measured_logs, shipped_calibrations)
 {

@@ -25,6 +25,14 @@ Test(trace_commands, answers)
                     "\"skipped_lines\": 4,");
     ct_program_says("calibrate " COLLSIM_SOURCE_DIR "/tests/fuzz/corpus/log/remarks.txt", 0,
                     "# warning    results were not checked, see line 4: validation: 0\n");
+    ct_program_says("calibrate --hold-out 4 " TRACES "generated-ring8.log", 0,
+                    "# error      held out, every k-th size, k = 4: median 0.");
+    ct_program_says("calibrate --hold-out 1 " TRACES "generated-ring8.log", 2, "--hold-out: 1 is");
+    ct_program_says("calibrate " COLLSIM_SOURCE_DIR "/tests/fuzz/corpus/log/simllm.json", 2,
+                    "collective: the file holds allreduce, allgather: give one");
+    ct_program_says("calibrate -n 4 -c allreduce " COLLSIM_SOURCE_DIR
+                    "/tests/fuzz/corpus/log/simllm.json",
+                    0, "# error      held out, 2 ranks: median ");
     ct_program_says("arrivals " TRACES "generated-arrivals8.csv", 0,
                     "rank 5 is last in 94.0 % of the calls");
     ct_program_says("arrivals " TRACES "generated-stragglar4.log", 0, "left out as warm-up: 1");

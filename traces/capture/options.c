@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_REPETITIONS = 100000 };
@@ -192,6 +193,42 @@ static void name_machine(cap_options *o)
     }
 }
 
+/* Two names of one file; of files that are there, by what they are. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat left, right;
+
+    if (strcmp(a, b) == 0) {
+        return true;
+    }
+    return stat(a, &left) == 0 && stat(b, &right) == 0 && left.st_dev == right.st_dev &&
+           left.st_ino == right.st_ino && S_ISREG(left.st_mode);
+}
+
+/* Results must not take the place of a schedule, nor of each other. */
+static cs_status check_outputs(const cap_options *o, cs_error *err)
+{
+    const char *const names[] = {"--json", "--table", "--trace"};
+    const char *const paths[] = {o->json, o->table, o->trace};
+
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        for (size_t k = 0; paths[i] != NULL && k < o->n_schedules; k++) {
+            if (is_same_file(paths[i], o->schedules[k])) {
+                return CS_FAIL(err, CS_EINVAL, names[i],
+                               "'%.80s' is a schedule that is run: accepted are other files",
+                               paths[i]);
+            }
+        }
+        for (size_t k = 0; paths[i] != NULL && k < i; k++) {
+            if (paths[k] != NULL && is_same_file(paths[i], paths[k])) {
+                return CS_FAIL(err, CS_EINVAL, names[i], "'%.80s' is given to %s already", paths[i],
+                               names[k]);
+            }
+        }
+    }
+    return CS_OK;
+}
+
 cs_status cap_options_parse(int argc, char **argv, const cap_program *program, void *target,
                             cap_options *options, cs_error *err)
 {
@@ -211,6 +248,7 @@ cs_status cap_options_parse(int argc, char **argv, const cap_program *program, v
         CS_TRY(argv[i][0] == '-' ? take_option(argc, argv, &i, program, target, options, err)
                                  : add_schedule(options, argv[i], err));
     }
+    CS_TRY(check_outputs(options, err));
     return options->n_schedules > 0 || program->needs_no_schedule
                ? CS_OK
                : CS_FAIL(
@@ -238,6 +276,13 @@ cs_status cap_options_late(const cap_options *options, uint32_t n_ranks, double 
             cs_free(late);
             return CS_FAIL(err, CS_EINVAL, "--late", "there is no rank %u among %u",
                            options->late[i].rank, n_ranks);
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (options->late[k].rank == options->late[i].rank) {
+                cs_free(late);
+                return CS_FAIL(err, CS_EINVAL, "--late", "rank %u is given twice",
+                               options->late[i].rank);
+            }
         }
         late[options->late[i].rank] = options->late[i].late_s;
     }

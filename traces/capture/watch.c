@@ -9,14 +9,17 @@
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SLEEP_S 0.0005
+enum { COMMAND_LIMIT_S = 10 }; /* that a command may take after its repetition has ended */
 
 /* ---- the watchdog ---- */
 
@@ -159,6 +162,7 @@ static void run_shell(const int to[2], const int from[2], int priority)
     struct sched_param parameter = {.sched_priority = priority};
 
     (void)(priority > 0 && sched_setscheduler(0, SCHED_FIFO, &parameter) != 0);
+    (void)setpgid(0, 0); /* it ends together with its commands */
     /* Only the duplicates stay open. */
     if (dup2(to[0], STDIN_FILENO) >= 0 && dup2(from[1], STDOUT_FILENO) >= 0) {
         (void)execl("/bin/sh", "sh", (char *)NULL);
@@ -289,6 +293,19 @@ cs_status cap_changer_begin(cap_changer *c, cap_change *changes, size_t n, doubl
     return CS_OK;
 }
 
+/* A command that does not end is killed, with the shell. */
+static void join_changes(cap_changer *c)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += COMMAND_LIMIT_S;
+    if (pthread_timedjoin_np(c->thread, NULL, &until) != 0) {
+        (void)kill(-c->shell, SIGKILL);
+        (void)pthread_join(c->thread, NULL);
+    }
+}
+
 cs_status cap_changer_finish(cap_changer *c, cs_error *err)
 {
     if (!c->is_running) {
@@ -297,7 +314,7 @@ cs_status cap_changer_finish(cap_changer *c, cs_error *err)
     (void)pthread_mutex_lock(&c->lock);
     c->ends = true;
     (void)pthread_mutex_unlock(&c->lock);
-    (void)pthread_join(c->thread, NULL);
+    join_changes(c);
     c->is_running = false;
     if (c->status != CS_OK && err != NULL && err->status == CS_OK) {
         *err = c->err;

@@ -47,7 +47,8 @@ void      cap_changer_close(cap_changer *changer);
 cs_status cap_changer_run(cap_changer *changer, const char *command, cs_error *err);
 
 /* Start with `start_s` (CLOCK_MONOTONIC) as time 0; changes are in the order of their times.
- * finish() ends what was not begun and says what has failed. */
+ * finish() ends what was not begun, kills a command that goes on for 10 s, and says what has
+ * failed. */
 cs_status cap_changer_begin(cap_changer *changer, cap_change *changes, size_t n, double start_s,
                             cs_error *err);
 cs_status cap_changer_finish(cap_changer *changer, cs_error *err);

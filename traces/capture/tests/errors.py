@@ -138,6 +138,7 @@ class Cases:
     def test_failing_command(self):
         self.refuse(3, ["'false' failed with status 1"], self.ring, "--at", "0s=false", "--late", "0=100ms")
         self.refuse(3, ["'exit 4'", "ended"], self.ring, "--before", "exit 4")
+        self.refuse(3, ["'sleep 1000'", "ended"], self.ring, "--at", "0s=sleep 1000", "--late", "0=50ms")
         self.refuse(3, ["namespace" if os.getuid() != 0 else "cannot enter", "rank"], self.ring, "--netns",
                     "no-such-namespace-{rank}")
 
@@ -151,6 +152,44 @@ class Cases:
             claim(file.read() == "mine", "a failed run has touched its results")
         claim(not [f for f in os.listdir(self.folder) if "kept.json" in f and f != "kept.json"], "a file is left")
 
+    def test_results_in_the_place_of_something(self):
+        """No option writes over a schedule that is run, by whatever name, nor over another's results."""
+        link = os.path.join(self.folder, "link.json")
+        os.symlink(self.ring, link)
+        for option in ("--json", "--table", "--trace"):
+            for name in (self.ring, os.path.join(self.folder, ".", os.path.basename(self.ring)), link):
+                self.refuse(2, [option, "is a schedule"], self.ring, option, name)
+        both = os.path.join(self.folder, "two")
+        self.refuse(2, ["--trace", "--json already"], self.ring, "--json", both, "--trace", both)
+        claim(not os.path.exists(both), "a file was written")
+        with open(self.ring, encoding="utf-8") as file:
+            claim(file.read() == self.text, "the schedule was changed")
+
+    def test_few_descriptors(self):
+        """Whichever call finds no descriptor left says so, and nothing stays open or half-written."""
+        kept = os.path.join(self.folder, "few")
+        limits = range(5, 40, 3)
+        for limit in limits:
+            run = subprocess.run(["sh", "-c", 'ulimit -n %d; exec "$@"' % limit, "sh", self.testbed, self.ring,
+                                  "--quiet", "--json", kept], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+            claim(run.returncode in (0, 3, 127), "%d descriptors: exit code %d" % (limit, run.returncode))
+            claim(run.returncode == 127 or len(run.stderr.splitlines()) == (run.returncode != 0), run.stderr)
+            claim(run.returncode != 3 or not os.path.exists(kept), "%d descriptors: results are left" % limit)
+            if run.returncode == 0:
+                break
+        claim(run.returncode == 0 and limit > limits[0], "it never failed, or always: %d" % limit)
+
+    def test_little_memory(self):
+        """Whatever asks for memory or a thread and gets none, there is one line and no crash."""
+        codes = set()
+        for limit in range(4, 200, 14):
+            run = subprocess.run(["sh", "-c", 'ulimit -v %d; exec "$@"' % (limit << 10), "sh", self.testbed, self.ring,
+                                  "--quiet"], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+            claim(run.returncode in (0, 3, 127), "%d MiB: exit code %d: %s" % (limit, run.returncode, run.stderr))
+            claim(run.returncode == 127 or len(run.stderr.splitlines()) == (run.returncode != 0), run.stderr)
+            codes.add(run.returncode)
+        claim({0, 3} <= codes, "exit codes %s" % codes)
+
     # ---- the command line ----
 
     def test_arguments(self):
@@ -163,6 +202,7 @@ class Cases:
                 (["--machine", "word"], ["--machine", "two words"]), (["--at", "TIME=COMMAND"], ["--at", "true"]),
                 (["--eager", "no value"], ["--eager=1"]), (["address", "numeric"], ["--address", "localhost:1"]),
                 (["--prime"], ["--prime", "much"]), (["--priority"], ["--priority", "100"]),
+                (["--late", "rank 1 is given twice"], ["--late", "1=1ms", "--late", "1=2ms"]),
                 (["--trace", "one schedule"], [self.ring, "--trace", "t"])):
             self.refuse(2, words, *([self.ring] if arguments else []), *arguments)
 

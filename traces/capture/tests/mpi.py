@@ -127,6 +127,19 @@ def check_bad_input():
     expect(code == 0 and output.count("collsim-mpi") == 1, f"--version: exit {code}: {output}")
 
 
+def check_segments():
+    """Messages of many segments, whose ends are no ends of the pieces that they are made of."""
+    paths = [schedule(f"{name}{i}.json", name, 6, "-s", 3000001, *words)
+             for i, (name, *words) in enumerate((
+                 ("ring",), ("rhd",), ("circulant",), ("latency_optimal",), ("allpairs", "-c", "alltoall"),
+                 ("stragglar", "--late", "5=1ms"), ("optcc", "--slow", "1=2"), ("hierarchical", "-g", 3),
+                 ("two_step_alltoall", "-c", "alltoall", "-g", 3)))]
+    expect(None not in paths, f"schedules that are not made: {paths}")
+    for words in ((), ("--eager",)):
+        code, _, errors = run(*mpirun(6, *paths, "--repetitions", "2", "--quiet", *words))
+        expect(code == 0, f"segments {words}: exit {code}: {errors}")
+
+
 def check_links():
     code, output, errors = run(*mpirun(5, "--links", "links.json"))
     expect(code == 0 and "bandwidth (GB/s)" in output, f"--probe: exit {code}: {output}{errors}")
@@ -257,7 +270,7 @@ CHECKS = {
     "replay": (check_replay,),
     "eager": (check_eager,),
     "errors": (check_wrong, check_bad_input),
-    "results": (check_links, check_late_and_trace, check_one_start),
+    "results": (check_segments, check_links, check_late_and_trace, check_one_start),
     "death": (check_death,),
     "calibrate": (check_calibration,),
 }

@@ -67,9 +67,10 @@ def check_results(folder):
     expect(done.returncode == 0, f"a cell: {done.returncode}, {done.stdout}{done.stderr}")
     with open(path, encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    expect(len(rows) == 1 and rows[0]["fault"] == "slow 0=2" and rows[0]["transport"] == "disciplined", rows)
-    # A ring around a NIC of half its rate takes twice as long as one without: 0.065 s.
-    expect(0.12 < float(rows[0]["measured_s"]) < 0.14, f"{rows[0]['measured_s']} s are no ring of 1 MiB at 100 Mb/s")
+    expect(len(rows) == 3 and {row["transport"] for row in rows} == {"disciplined"}, rows)
+    # A ring takes 0.065 s, and twice as long around a NIC of half its rate; less if that is so for a while only.
+    still, later, a_while = (float(row["measured_s"]) for row in rows)
+    expect(0.12 < still < 0.14 and 0.07 < a_while < later < 0.9 * still, f"{still}, {later}, {a_while} s are no such rings")
     expect(not namespaces() and not folders(), "something stayed after a run")
 
 
