@@ -48,6 +48,7 @@ static const struct {
     {"parallel-rings-7", 24, 505},
     {"late-gpu", 51, 674},
     {"validation", 374, 1432},
+    {"servers-late", 60, 462},
     {"fidelity", 133, 2000},
     {"optcc-8-packets", 39, 554},
     {"optcc-9-packets", 16, 209},
