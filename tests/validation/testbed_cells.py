@@ -19,9 +19,9 @@ import statistics
 import sys
 import tempfile
 
-from simulators import percentile
-
 sys.dont_write_bytecode = True
+from simulators import percentile  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MEDIAN, WORST = 0.01, 0.03      # of cells with disciplined ports
 RECORDED_S = 1e-6               # a prediction of today differs from the recorded one by rounding alone
