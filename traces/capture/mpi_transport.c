@@ -173,7 +173,7 @@ static cs_status receive_in_place(cap_mpi_transport *self, port *own, float *val
     const uint64_t end = begin + (count < rest ? count / CAP_MPI_SEGMENT * CAP_MPI_SEGMENT : rest);
 
     while (own->done < end) {
-        while (own->posted < end && own->posted - own->done < AHEAD * CAP_MPI_SEGMENT) {
+        while (own->posted < end && own->posted - own->done < AHEAD * (uint64_t)CAP_MPI_SEGMENT) {
             post_receive(self, own, values + (own->posted - begin));
         }
         CS_TRY(wait_for(self, request_of(own, own->done), err));
@@ -190,11 +190,12 @@ static cs_status receive_floats(void *state, const cap_message *message, float *
     port              *own  = serve(&self->receiving[message->link], message);
 
     if (own->done == own->posted &&
-        (count >= 2 * CAP_MPI_SEGMENT || count >= message->count - own->done)) {
+        (count >= 2 * (uint64_t)CAP_MPI_SEGMENT || count >= message->count - own->done)) {
         CS_TRY(receive_in_place(self, own, values, count, got_p, err));
     } else {
         const uint64_t begin = own->done - own->done % CAP_MPI_SEGMENT;
-        while (own->posted < message->count && own->posted - begin < AHEAD * CAP_MPI_SEGMENT) {
+        while (own->posted < message->count &&
+               own->posted - begin < AHEAD * (uint64_t)CAP_MPI_SEGMENT) {
             post_receive(self, own, buffer_of(own, own->posted));
         }
         const uint64_t rest = segment_end(message, own->done) - own->done;
