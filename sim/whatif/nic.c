@@ -654,6 +654,12 @@ static cs_status fit_corners(study *s, cs_error *err)
 
 /* ---- the calls ---- */
 
+/* When the NICs begin to be shared in a way; behind the last one they are whole. */
+static double begin_of(int sharing)
+{
+    return sharing * EPOCH_S;
+}
+
 /* The failing servers' histories: a state for each sharing, then they are whole. */
 static cs_status make_timeline(study *s, cs_error *err)
 {
@@ -677,14 +683,15 @@ static cs_status make_timeline(study *s, cs_error *err)
         cs_capacity         *own    = &spans[i * CS_NIC_SHARINGS];
         for (cs_nic_sharing h = 0; h < CS_NIC_SHARINGS; h++) {
             uint32_t rank = server->server * report->gpus_per_server;
-            own[h] = (cs_capacity){rank, server->slowdown[h], h * EPOCH_S, (h + 1) * EPOCH_S};
+            own[h] =
+                (cs_capacity){rank, server->slowdown[h], begin_of((int)h), begin_of((int)h + 1)};
             s->known[h][i] = server->slowdown[h];
         }
         histories[i] =
             (cs_history){.server = server->server, .spans = own, .n_spans = CS_NIC_SHARINGS};
     }
     for (size_t i = 0; i <= CS_NIC_SHARINGS; i++) {
-        events[i] = (double)i * EPOCH_S;
+        events[i] = begin_of((int)i);
     }
     s->timeline = (cs_timeline){.histories   = histories,
                                 .n_histories = n,
@@ -703,13 +710,13 @@ static cs_status time_line(const study *s, cs_caller *caller, const cs_nic_line 
 {
     bool    is_unknown = line->sharing == CS_NIC_EQUAL_SHARES;
     cs_call call       = {.schedule = schedule,
-                          .start_s  = CS_NIC_SHARINGS * EPOCH_S,
+                          .start_s  = begin_of(CS_NIC_SHARINGS),
                           .members  = {s->is_excluded, NULL}};
 
     CS_TRY(cs_call_time(caller, &call, &p->before_s, err));
     call.known = is_unknown ? NULL : s->known[line->sharing];
     CS_TRY(cs_call_time(caller, &call, &p->after_s, err));
-    call.start_s = line->sharing * EPOCH_S;
+    call.start_s = begin_of((int)line->sharing);
     CS_TRY(cs_call_time(caller, &call, &p->during_s, err));
     p->before_s = fmin(p->before_s, p->after_s);
     return CS_OK;

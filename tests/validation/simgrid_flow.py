@@ -25,7 +25,8 @@ import sys
 import tempfile
 import time
 
-from simulators import percentile
+sys.dont_write_bytecode = True
+from simulators import percentile  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CM02 = ["--cfg=network/model:CM02", "--cfg=network/crosstraffic:0", "--cfg=network/TCP-gamma:0",

@@ -187,7 +187,8 @@ static void write_servers(const char *path)
     "cluster.nvlink.bandwidth=450GB/s "
 
 /* What is saved is saved against the rings over all NICs, which is what would run: against the ring
- * over one NIC of eight a schedule that takes 38 ms saves some hours. */
+ * over one NIC of eight a schedule that takes 38 ms saves some hours. StragglAR uses all NICs, too,
+ * and lies between the bound (server_late, 4.6874 - 2 ms) and the rings. */
 Test(trace_commands, the_baseline_of_servers_uses_all_their_nics)
 {
     char    path[64], arguments[512];
@@ -202,7 +203,10 @@ Test(trace_commands, the_baseline_of_servers_uses_all_their_nics)
     cr_expect(json_is_true(json_object_get(baseline, "baseline")));
     cr_expect_lt(number_of(baseline, "exposed_s"), 6e-3);
     cr_expect_lt(number_of(line_of(answer, "optcc", ""), "saved_per_day_gpu_hours"), 0.2);
-    cr_expect_lt(number_of(line_of(answer, "stragglar", "static"), "saved_per_day_gpu_hours"), 0);
+    cr_expect_lt(number_of(line_of(answer, "hierarchical", ""), "saved_per_day_gpu_hours"), 0);
+    const json_t *stragglar = line_of(answer, "stragglar", "static");
+    cr_expect_geq(number_of(stragglar, "exposed_s"), 2.6873e-3);
+    cr_expect_lt(number_of(stragglar, "exposed_s"), 3.3e-3);
     json_decref(answer);
     cs_text_free(&text);
     (void)snprintf(arguments, sizeof arguments, "whatif --trace %s -s 1G", path);

@@ -19,11 +19,11 @@ import statistics
 import sys
 import tempfile
 
-from simulators import percentile
-
 sys.dont_write_bytecode = True
+from simulators import percentile  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-MEDIAN, WANTED, GATE = 0.01, 0.03, 0.05         # of cells with disciplined ports; few are beyond the second, none the third
+MEDIAN, WORST = 0.01, 0.03      # of cells with disciplined ports
 RECORDED_S = 1e-6               # a prediction of today differs from the recorded one by rounding alone
 
 
@@ -150,14 +150,11 @@ def main():
     if leaves:
         table("Leaf and spine", leaves, ("predicted_s",), lambda row: "%(setting)s, %(transport)s" % row)
     errors = errors_of(disciplined, "predicted_s")
-    beyond = [row for row in disciplined if abs(float(row["predicted_s"]) / float(row["measured_s"]) - 1) > WANTED]
-    if percentile(errors, 0.5) > MEDIAN or errors[-1] > GATE or len(beyond) > 0.03 * len(errors):
+    if percentile(errors, 0.5) > MEDIAN or errors[-1] > WORST:
         failed.append("disciplined cells: %.2f %% off in the median, %.2f %% at most" % (
             100 * percentile(errors, 0.5), 100 * errors[-1]))
-    print("\n%d of %d disciplined cells are more than %g %% off%s" % (
-        len(beyond), len(errors), 100 * WANTED, "".join(
-            "\n  %(setting)s %(schedule)s %(ranks)s %(bytes)s %(rate_Mbps)s %(fault)s: measured %(min_s)s to %(max_s)s" % row
-            for row in beyond)))
+    print("\n%d disciplined cells: %.2f %% off in the median, %.2f %% at most" % (
+        len(errors), 100 * percentile(errors, 0.5), 100 * errors[-1]))
     pairs, wrong = order([row for row in disciplined if "@" not in row["fault"]])
     print("\n%d cells; %d pairs of schedules are predicted more than 5 %% apart, %d of them came in the other order"
           % (len(rows), pairs, len(wrong)))

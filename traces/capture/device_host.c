@@ -93,11 +93,10 @@ static void fail(cap_devices *devices, const char *format, ...)
 {
     va_list args;
 
-    if (devices->error[0] != '\0') {
-        return;
-    }
     va_start(args, format);
-    vsnprintf(devices->error, sizeof devices->error, format, args);
+    if (devices->error[0] == '\0') {
+        (void)vsnprintf(devices->error, sizeof devices->error, format, args);
+    }
     va_end(args);
 }
 
@@ -187,7 +186,8 @@ void cap_devices_destroy(cap_devices *devices)
         return;
     }
     const size_t n_pairs = (size_t)devices->setup.n_ranks * devices->setup.n_ranks;
-    for (size_t i = 0; devices->queues != NULL && i < devices->setup.n_local * CAP_STREAMS; i++) {
+    for (size_t i = 0; devices->queues != NULL && i < (size_t)devices->setup.n_local * CAP_STREAMS;
+         i++) {
         cs_free(devices->queues[i].ops);
     }
     for (size_t i = 0; i < n_pairs; i++) {
@@ -253,7 +253,7 @@ static void enqueue(cap_devices *devices, uint32_t member, cap_stream stream, ho
     if (devices->error[0] != '\0') {
         return;
     }
-    op_queue *queue = &devices->queues[member * CAP_STREAMS + stream];
+    op_queue *queue = &devices->queues[(size_t)member * CAP_STREAMS + stream];
     if (room(devices, &queue->ops, queue->n, &queue->capacity, sizeof *queue->ops)) {
         queue->ops[queue->n++] = next;
     }

@@ -295,7 +295,7 @@ static void read_times(cap_gpu *gpu, double start_s, cap_gpu_result *result)
     for (uint32_t i = 0; i < job->n_messages; i++) {
         const cap_message     *m    = &job->messages[i];
         const struct cap_span *span = &gpu->groups->spans[i];
-        cap_times              t    = {NAN, NAN, NAN};
+        cap_times              t    = {(double)NAN, (double)NAN, (double)NAN};
         if (m->count > 0) { /* nothing travels otherwise, and nobody waits for it */
             t.send_s = time_of(gpu, m->src, span->first, BEGINS) - start_s;
             t.sent_s = time_of(gpu, m->src, span->last, ENDS) - start_s;
@@ -418,7 +418,7 @@ cs_status cap_gpu_probe_open(cap_gpu *gpu, uint64_t count, cs_error *err)
 cs_status cap_gpu_probe(cap_gpu *gpu, uint32_t rounds, double start_s, double timeout_s,
                         double *rate_Bps_p, cs_error *err)
 {
-    double least = INFINITY;
+    double least = (double)INFINITY;
 
     for (uint32_t i = 0; i < gpu->setup.n_local; i++) {
         cap_device_start(gpu->devices, i, start_s);

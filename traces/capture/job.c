@@ -253,7 +253,8 @@ static void note_reads(maker *m, cap_message *message, const cs_transfer *t, con
  */
 static void note_writes(maker *m, cap_message *message, const cs_transfer *t, const way *w)
 {
-    bool commutes = w->adds && !w->dst_own && (!w->done || m->job->schedule->is_in_place);
+    uint32_t *own      = &message->place_after_receives[message->link];
+    bool      commutes = w->adds && !w->dst_own && (!w->done || m->job->schedule->is_in_place);
 
     for (uint32_t k = 0; k < t->span; k++) {
         mark *slot = mark_of(m, w->dst, w->dst_slot + k);
@@ -264,6 +265,8 @@ static void note_writes(maker *m, cap_message *message, const cs_transfer *t, co
             slot->set[message->link] = message->receive + 1;
         }
     }
+    /* Parts that are put into the same place do not wait for themselves. */
+    *own = *own > message->receive ? message->receive : *own;
 }
 
 static bool add_exchange(maker *m, const cs_transfer *t)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Exit codes: all is well; numbers were wrong; the command or a file is wrong; a rank, a socket or
- * the machine failed; what is needed is not there (root, a device). */
+ * the machine failed; what is needed is not there (root). */
 enum { CAP_OK = 0, CAP_WRONG = 1, CAP_USAGE = 2, CAP_BROKEN = 3, CAP_SKIPPED = 77 };
 
 /* One option; a table of them ends with one without a name. `take` gets the text behind it (NULL

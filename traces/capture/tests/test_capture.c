@@ -232,8 +232,10 @@ typedef struct world {
     way            *ways; /* [n_messages] */
     pthread_mutex_t lock;
     pthread_cond_t  changed;
-    bool            is_slow, is_aborted;             /* it takes long to read what is sent */
-    uint32_t        fails_at;                        /* this message cannot be sent */
+    bool            is_slow, is_aborted; /* it takes long to read what is sent */
+    uint32_t        fails_at;            /* this message cannot be sent */
+    uint32_t        held_until;          /* message 0 is read to its end after that one has come */
+    uint32_t        confirmed;           /* a bit for every message */
     uint32_t        on_port[8][CS_FABRICS][2], most; /* messages that a rank sends, receives */
 } world;
 
@@ -287,6 +289,20 @@ static cs_status fence(void *state, uint32_t rank, uint32_t number, uint32_t exc
     return cap_signals_fence(((world *)state)->signals, number, except, err);
 }
 
+/* Until a message was taken in, for 10 s at most. */
+static void hold(world *w, uint32_t message)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 10;
+    (void)pthread_mutex_lock(&w->lock);
+    while ((w->confirmed >> message & 1u) == 0 && !w->is_aborted &&
+           pthread_cond_timedwait(&w->changed, &w->lock, &until) == 0) {
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
 /* The first half is there at once, the second one is read later where the world is slow. */
 static cs_status send_floats(void *state, const cap_message *m, const float *values, uint64_t count,
                              cs_error *err)
@@ -309,6 +325,9 @@ static cs_status send_floats(void *state, const cap_message *m, const float *val
         (void)pthread_cond_broadcast(&w->changed);
         (void)pthread_mutex_unlock(&w->lock);
         if (half == 0 && w->is_slow && m->id == 0) {
+            if (w->held_until != CAP_NONE) {
+                hold(w, w->held_until);
+            }
             nap();
         }
     }
@@ -345,7 +364,7 @@ static void abort_all(void *state)
 
 static void open_world(world *w, const cap_job *job)
 {
-    *w           = (world){.job = job, .fails_at = CAP_NONE};
+    *w           = (world){.job = job, .fails_at = CAP_NONE, .held_until = CAP_NONE};
     w->transport = (cap_transport){w,       clear,         await_clear, send_floats, receive_floats,
                                    confirm, await_confirm, fence,       abort_all};
     w->ways      = CS_NEW(way, job->n_messages);
@@ -429,15 +448,16 @@ Test(capture_executor, without_waiting_for_sends_the_sum_is_wrong)
     world w;
 
     open_world(&w, m.job);
-    w.is_slow = true;
+    w.is_slow    = true;
+    w.held_until = 1;
     for (uint32_t i = 0; i < m.job->n_messages; i++) {
         memset(m.job->messages[i].place_after_sends, 0,
                sizeof m.job->messages[i].place_after_sends);
     }
     outcome out = run(&w, NULL, false);
     cr_expect_eq(out.status, CS_OK);
-    cr_expect_eq(out.wrong, 50000, "the half that was read late: %llu",
-                 (unsigned long long)out.wrong);
+    /* What was read late: half of it, or more where the machine is busy. */
+    cr_expect_geq(out.wrong, 50000, "%llu", (unsigned long long)out.wrong);
     close_world(&w);
     release(&m);
 }
@@ -448,7 +468,8 @@ Test(capture_executor, without_waiting_for_data_the_sum_is_wrong)
     world w;
 
     open_world(&w, m.job);
-    w.is_slow = true;
+    w.is_slow    = true;
+    w.held_until = 1;
     memset(m.job->messages[1].data_after_receives, 0,
            sizeof m.job->messages[1].data_after_receives);
     outcome out = run(&w, NULL, false);
@@ -460,7 +481,7 @@ Test(capture_executor, without_waiting_for_data_the_sum_is_wrong)
 
 Test(capture_executor, late_ranks_and_fences)
 {
-    const double late_s[] = {0, 0, 0.08};
+    const double late_s[] = {0, 0, 0.5};
     made         m        = must_make(fences);
     world        w;
 
@@ -469,12 +490,12 @@ Test(capture_executor, late_ranks_and_fences)
     cr_expect_eq(out.status, CS_OK);
     cr_expect_eq(out.wrong, 0);
     /* messages 0 and 1: the exchange; 2: behind the fence that rank 2 does not wait at */
-    cr_expect_lt(out.times[2].received_s, 0.08);
+    cr_expect_lt(out.times[2].received_s, 0.5);
     cr_expect_geq(out.times[2].send_s, out.times[0].received_s);
     cr_expect_geq(out.times[2].send_s, out.times[1].received_s);
-    cr_expect_geq(out.times[3].send_s, 0.08);
+    cr_expect_geq(out.times[3].send_s, 0.5);
     for (int rank = 0; rank < 3; rank++) {
-        cr_expect_geq(out.end_s[rank], 0.08);
+        cr_expect_geq(out.end_s[rank], 0.5);
     }
     close_world(&w);
     release(&m);
@@ -493,11 +514,37 @@ Test(capture_executor, adding_over_two_links)
     world w;
 
     open_world(&w, m.job);
-    w.is_slow   = true;
-    outcome out = run(&w, NULL, false);
+    w.is_slow    = true;
+    w.held_until = 1;
+    outcome out  = run(&w, NULL, false);
     cr_expect_eq(out.wrong, 0);
     cr_expect_lt(out.times[1].received_s, out.times[0].received_s);
     cr_expect_geq(out.times[2].send_s, out.times[0].received_s);
+    close_world(&w);
+    release(&m);
+}
+
+/* Two parts of a message that end in one slot: the message does not wait for itself. */
+Test(capture_executor, parts_in_one_slot, .timeout = 60)
+{
+    made  m = must_make(HEAD(2, 1, 400) ", \"slots\": 2, \"transfers\": ["
+                                         "{\"round\": 0, \"src\": 0, \"dst\": 1, \"chunk\": 0, "
+                                         "\"op\": \"copy\", \"src_slot\": 0, "
+                                         "\"dst_slot\": 0, \"own\": \"src\"},"
+                                         "{\"round\": 0, \"src\": 0, \"dst\": 1, \"chunk\": 0, "
+                                         "\"op\": \"reduce\", \"bytes\": 0, "
+                                         "\"join\": true, \"src_slot\": 0, \"dst_slot\": 0, \"own\": "
+                                         "\"both\", \"done\": \"dst\"},"
+                                         "{\"round\": 1, \"src\": 1, \"dst\": 0, \"chunk\": 0, "
+                                         "\"op\": \"copy\", \"src_slot\": 0, "
+                                         "\"dst_slot\": 1, \"done\": \"dst\"}]}");
+    world w;
+
+    cr_assert_eq(m.job->messages[0].place_after_receives[CS_NIC], 0);
+    open_world(&w, m.job);
+    outcome out = run(&w, NULL, false);
+    cr_expect_eq(out.status, CS_OK);
+    cr_expect_eq(out.wrong, 0);
     close_world(&w);
     release(&m);
 }
