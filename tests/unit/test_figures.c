@@ -47,7 +47,7 @@ static const struct {
     {"parallel-rings-cif", 7, 62},
     {"parallel-rings-7", 24, 505},
     {"late-gpu", 51, 674},
-    {"validation", 374, 1433},
+    {"validation", 374, 1432},
     {"servers-late", 60, 462},
     {"fidelity", 133, 2000},
     {"optcc-8-packets", 39, 554},
