@@ -42,7 +42,6 @@ typedef struct program {
     uint32_t      busy;
     double        timeout_s;
     int           rank, n_ranks;
-    const char   *links_json; /* file to write; NULL: none */
     cap_watchdog *watchdog;
     cap_links     links;
     /* [options.n_schedules] */
@@ -63,7 +62,7 @@ static cs_status take_probe(void *target, const char *text, cs_error *err)
 
 static cs_status take_links(void *target, const char *text, cs_error *err)
 {
-    ((program *)target)->links_json = text;
+    ((program *)target)->options.links = text;
     return take_probe(target, NULL, err);
 }
 
@@ -399,42 +398,20 @@ static cs_status play(program *p, const char *path, played *to, cs_error *err)
 
 /* ---- what comes out ---- */
 
-static cs_status write_out(const char *path, cs_text *text, cs_error *err)
-{
-    cs_status status = cs_text_status(text, err);
-
-    if (status == CS_OK) {
-        status = cap_write(path, text, err);
-    }
-    cs_text_free(text);
-    return status;
-}
-
 static cs_status write_all(const program *p, cs_error *err)
 {
-    const cap_options *o    = &p->options;
-    cs_text            text = {0};
+    const cap_options *o = &p->options;
 
-    if (p->links_json != NULL) {
-        cap_links_json(&text, &p->links, o->machine);
-        CS_TRY(write_out(p->links_json, &text, err));
+    if (o->links != NULL) {
+        cs_text links = {0};
+        cap_links_json(&links, &p->links, o->machine);
+        cs_status status = cap_write(o->links, &links, err);
+        cs_text_free(&links);
+        CS_TRY(status);
     }
-    if (o->n_schedules == 0) {
-        return CS_OK;
-    }
-    if (!o->is_quiet || o->table != NULL) {
-        cap_report_table(&text, PROGRAM.name, o->machine, p->measurements, o->n_schedules);
-        CS_TRY(write_out(o->table, &text, err));
-    }
-    if (o->json != NULL) {
-        cap_report_json(&text, PROGRAM.name, o->machine, p->measurements, o->n_schedules);
-        CS_TRY(write_out(o->json, &text, err));
-    }
-    if (o->trace != NULL) {
-        cap_report_trace(&text, p->measurements, o->n_schedules);
-        CS_TRY(write_out(o->trace, &text, err));
-    }
-    return CS_OK;
+    return o->n_schedules == 0
+               ? CS_OK
+               : cap_report_write(PROGRAM.name, o, p->measurements, o->n_schedules, err);
 }
 
 /* ---- the program ---- */
@@ -443,15 +420,17 @@ static cs_status probe(program *p, cs_error *err)
 {
     const cap_mpi_probe what = {
         .sizes_bytes = PROBED_BYTES, .n_sizes = N_PROBED, .repetitions = PROBES, .busy = p->busy};
-    cs_text text = {0};
+    cs_text   text   = {0};
+    cs_status status = CS_OK;
 
     cap_watchdog_expect(p->watchdog, 0, "probing links");
     CS_TRY(cap_mpi_probe_links(MPI_COMM_WORLD, &what, &p->links, err));
     if (p->rank == 0) {
         cap_links_table(&text, &p->links);
-        return write_out(NULL, &text, err);
+        status = cap_write(NULL, &text, err);
+        cs_text_free(&text);
     }
-    return CS_OK;
+    return status;
 }
 
 /* Everything; at rank 0 `*code_p` is what the run found. */

@@ -432,34 +432,21 @@ static cs_status run_schedule(run *r, const char *path, cs_error *err)
 
 static cs_status report(const cap_options *o, const run *runs, cs_error *err)
 {
-    cap_measurement *all   = CS_NEW(cap_measurement, o->n_schedules);
-    cs_text          table = {0}, json = {0}, trace = {0};
-    cs_status        status = all != NULL ? CS_OK : CS_NO_MEMORY(err, "the results");
+    cap_measurement *all = CS_NEW(cap_measurement, o->n_schedules);
 
-    for (size_t i = 0; i < o->n_schedules && status == CS_OK; i++) {
+    if (all == NULL) {
+        return CS_NO_MEMORY(err, "the results");
+    }
+    for (size_t i = 0; i < o->n_schedules; i++) {
         all[i] = runs[i].measurement;
         print_remarks(&runs[i], o->schedules[i]);
     }
-    if (status == CS_OK && (!o->is_quiet || o->table != NULL)) {
-        cap_report_table(&table, program.name, o->machine, all, o->n_schedules);
-        status = cap_write(o->table, &table, err);
-    }
-    if (status == CS_OK && o->json != NULL) {
-        cap_report_json(&json, program.name, o->machine, all, o->n_schedules);
-        status = cap_write(o->json, &json, err);
-    }
-    if (status == CS_OK && o->trace != NULL) {
-        cap_report_trace(&trace, all, o->n_schedules);
-        status = cap_write(o->trace, &trace, err);
-    }
+    cs_status status = cap_report_write(program.name, o, all, o->n_schedules, err);
     for (size_t i = 0; i < o->n_schedules && status == CS_OK; i++) {
         if (runs[i].settings->probes) {
             print_probe(&runs[i], o->schedules[i]);
         }
     }
-    cs_text_free(&table);
-    cs_text_free(&json);
-    cs_text_free(&trace);
     cs_free(all);
     return status;
 }

@@ -208,8 +208,8 @@ static bool is_same_file(const char *a, const char *b)
 /* Results must not take the place of a schedule, nor of each other. */
 static cs_status check_outputs(const cap_options *o, cs_error *err)
 {
-    const char *const names[] = {"--json", "--table", "--trace"};
-    const char *const paths[] = {o->json, o->table, o->trace};
+    const char *const names[] = {"--json", "--table", "--trace", "--links"};
+    const char *const paths[] = {o->json, o->table, o->trace, o->links};
 
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         for (size_t k = 0; paths[i] != NULL && k < o->n_schedules; k++) {

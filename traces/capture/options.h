@@ -46,6 +46,7 @@ typedef struct cap_options {
     size_t       n_late;
     char         machine[65];         /* one word; the host's name */
     const char *json, *table, *trace; /* files to write; NULL: none, the table to standard output */
+    const char *links;                /* what a program found out about links; set by its option */
     bool        is_quiet;             /* no table on standard output */
     bool        is_done;              /* help or version was asked for and printed */
     size_t      schedule_capacity, late_capacity;

@@ -320,3 +320,27 @@ void cap_report_trace(cs_text *text, const cap_measurement *measurements, size_t
     }
     cs_text_add(text, "\n]}\n");
 }
+
+cs_status cap_report_write(const char *program, const cap_options *options,
+                           const cap_measurement *measurements, size_t n, cs_error *err)
+{
+    cs_text   table = {0}, json = {0}, trace = {0};
+    cs_status status = CS_OK;
+
+    if (!options->is_quiet || options->table != NULL) {
+        cap_report_table(&table, program, options->machine, measurements, n);
+        status = cap_write(options->table, &table, err);
+    }
+    if (status == CS_OK && options->json != NULL) {
+        cap_report_json(&json, program, options->machine, measurements, n);
+        status = cap_write(options->json, &json, err);
+    }
+    if (status == CS_OK && options->trace != NULL) {
+        cap_report_trace(&trace, measurements, n);
+        status = cap_write(options->trace, &trace, err);
+    }
+    cs_text_free(&table);
+    cs_text_free(&json);
+    cs_text_free(&trace);
+    return status;
+}

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "executor.h"
+#include "options.h"
 
 /* One repetition. What was not measured is NAN. */
 typedef struct cap_repetition {
@@ -59,5 +60,10 @@ void cap_report_table(cs_text *text, const char *program, const char *machine,
 /* Chrome trace (ui.perfetto.dev) of all repetitions whose times were kept: for every rank a row of
  * what it sends and one of what it receives over each link. */
 void cap_report_trace(cs_text *text, const cap_measurement *measurements, size_t n);
+
+/* Write what the options ask for: the table (to standard output where they name no file, unless
+ * they say quiet), JSON, Chrome trace. CS_ENOMEM, CS_EIO. */
+cs_status cap_report_write(const char *program, const cap_options *options,
+                           const cap_measurement *measurements, size_t n, cs_error *err);
 
 #endif

@@ -543,28 +543,15 @@ static cs_status run_schedule(bed *b, const char *path, cs_error *err)
 
 static cs_status report(const cap_options *o, const bed *beds, size_t n, cs_error *err)
 {
-    cap_measurement *all   = CS_NEW(cap_measurement, n);
-    cs_text          table = {0}, json = {0}, trace = {0};
-    cs_status        status = all != NULL ? CS_OK : CS_NO_MEMORY(err, "the results");
+    cap_measurement *all = CS_NEW(cap_measurement, n);
 
-    for (size_t i = 0; i < n && status == CS_OK; i++) {
+    if (all == NULL) {
+        return CS_NO_MEMORY(err, "the results");
+    }
+    for (size_t i = 0; i < n; i++) {
         all[i] = beds[i].measurement;
     }
-    if (status == CS_OK && (!o->is_quiet || o->table != NULL)) {
-        cap_report_table(&table, program.name, o->machine, all, n);
-        status = cap_write(o->table, &table, err);
-    }
-    if (status == CS_OK && o->json != NULL) {
-        cap_report_json(&json, program.name, o->machine, all, n);
-        status = cap_write(o->json, &json, err);
-    }
-    if (status == CS_OK && o->trace != NULL) {
-        cap_report_trace(&trace, all, n);
-        status = cap_write(o->trace, &trace, err);
-    }
-    cs_text_free(&table);
-    cs_text_free(&json);
-    cs_text_free(&trace);
+    cs_status status = cap_report_write(program.name, o, all, n, err);
     cs_free(all);
     return status;
 }

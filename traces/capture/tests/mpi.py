@@ -112,6 +112,7 @@ def check_bad_input():
                            (4, ["ring.json", "--late", "4=1ms"], "--late"),
                            (4, ["ring.json", "ring.json", "--trace", "t.json"], "--trace"),
                            (4, ["--links", "l.json", "--table"], "--table"),
+                           (4, ["ring.json", "--links", "ring.json"], "is a schedule"),
                            (4, ["ring.json", "--no-such"], "--no-such"),
                            (4, ["ring.json", "--busy", "0"], "--busy")):
         code, output, errors = run(*mpirun(n, *words))
