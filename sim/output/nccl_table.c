@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Results as the table of nccl-tests.
- *
- * Format and conventions (widths, decimals of the time, the count per rank, `none` for
- * collectives that reduce nothing, root -1 for those without one) are those of nccl-tests'
- * src/common.cu and src/{all_reduce,all_gather,...}.cu. Its line on processes and devices is
- * replaced by lines on the simulated cluster. The element type is float where the
- * size is a whole number of floats, otherwise int8, so that size = count * type holds.
- */
+/* Results as the table of nccl-tests. Its line on processes and devices is replaced by lines on
+ * the simulated cluster. The element type is float where the size is a whole number of floats,
+ * otherwise int8, so that size = count * type holds. */
 #include "output/result_rows.h"
 
 #include "cs/topology.h"
 #include "output/comparison.h"
+#include "output/nccl_columns.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -178,47 +174,28 @@ static void add_head(cs_text *text, const cs_result *results, size_t n, const cs
     add_ranks(text, &scenario->cluster);
     add_late(text, scenario);
     add_slow(text, scenario);
-    cs_text_add(text, "#\n# %10s  %12s  %8s  %6s  %6s           out-of-place", "", "", "", "", "");
-    cs_text_add(text, "                       in-place          \n");
-    cs_text_add(text, "# %10s  %12s  %8s  %6s  %6s", "size", "count", "type", "redop", "root");
-    for (int half = 0; half < 2; half++) {
-        cs_text_add(text, "  %7s  %6s  %6s %6s", "time", "algbw", "busbw", "#wrong");
-    }
-    cs_text_add(text, "\n# %10s  %12s  %8s  %6s  %6s", "(B)", "(elements)", "", "", "");
-    for (int half = 0; half < 2; half++) {
-        cs_text_add(text, "  %7s  %6s  %6s  %5s", "(us)", "(GB/s)", "(GB/s)", "");
-    }
-    cs_text_add(text, "\n");
-}
-
-static void add_half(cs_text *text, const cs_result *result)
-{
-    double time_us  = result->exposed_s * 1e6;
-    int    decimals = time_us >= 10000.0 ? 0 : time_us >= 100.0 ? 1 : 2;
-
-    cs_text_add(text, "  %7.*f  %6.2f  %6.2f", decimals, time_us, result->algbw_GBps,
-                result->busbw_GBps);
-    cs_text_add(text, "  %5s", result->verified ? "0" : cs_result_is_wrong(result) ? "1" : "N/A");
+    cs_nccl_heading(text);
 }
 
 static void add_row(cs_text *text, const cs_result *result, const cs_scenario *scenario)
 {
     bool        is_whole = cs_collectives[scenario->collective].layout == CS_WHOLE;
-    uint64_t    blocks   = is_whole ? 1 : scenario->cluster.n_ranks;
-    bool        is_float = result->bytes % (4 * blocks) == 0;
-    uint64_t    count    = result->bytes / blocks / (is_float ? 4 : 1);
-    const char *redop    = cs_collective_reduces(scenario->collective) ? "sum" : "none";
+    uint32_t    n_ranks  = scenario->cluster.n_ranks;
+    cs_nccl_row row      = {
+             .collective = scenario->collective,
+             .n_ranks    = n_ranks,
+             .root       = scenario->root,
+             .bytes      = result->bytes,
+             .is_float   = result->bytes % (4 * (is_whole ? 1 : n_ranks)) == 0,
+             .time_s     = result->exposed_s,
+             .algbw_GBps = result->algbw_GBps,
+             .busbw_GBps = result->busbw_GBps,
+             .wrong      = result->verified             ? "0"
+                           : cs_result_is_wrong(result) ? "1"
+                                                        : "N/A",
+    };
 
-    cs_text_add(text, "%12" PRIu64 "  %12" PRIu64 "  %8s  %6s", result->bytes, count,
-                is_float ? "float" : "int8", redop);
-    if (cs_collective_has_root(scenario->collective)) {
-        cs_text_add(text, "  %6" PRIu32, scenario->root);
-    } else {
-        cs_text_add(text, "  %6d", -1);
-    }
-    add_half(text, result);
-    add_half(text, result);
-    cs_text_add(text, "\n");
+    cs_nccl_add_row(text, &row);
 }
 
 static void add_us(cs_text *text, double time_s)

@@ -2,9 +2,11 @@
 #include "report.h"
 
 #include "base/alloc.h"
+#include "output/nccl_columns.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 cs_status cap_measurement_open(cap_measurement *measurement, const cap_job *job,
@@ -180,17 +182,7 @@ static void add_head(cs_text *text, const char *program, const char *machine,
             cs_text_add(text, "#  late: rank %" PRIu32 " by %.6g us\n", r, first->late_s[r] * 1e6);
         }
     }
-    cs_text_add(text, "#\n# %10s  %12s  %8s  %6s  %6s           out-of-place", "", "", "", "", "");
-    cs_text_add(text, "                       in-place          \n");
-    cs_text_add(text, "# %10s  %12s  %8s  %6s  %6s", "size", "count", "type", "redop", "root");
-    for (int half = 0; half < 2; half++) {
-        cs_text_add(text, "  %7s  %6s  %6s %6s", "time", "algbw", "busbw", "#wrong");
-    }
-    cs_text_add(text, "\n# %10s  %12s  %8s  %6s  %6s", "(B)", "(elements)", "", "", "");
-    for (int half = 0; half < 2; half++) {
-        cs_text_add(text, "  %7s  %6s  %6s  %5s", "(us)", "(GB/s)", "(GB/s)", "");
-    }
-    cs_text_add(text, "\n");
+    cs_nccl_heading(text);
 }
 
 static void add_row(cs_text *text, const cap_measurement *m)
@@ -199,20 +191,21 @@ static void add_row(cs_text *text, const cap_measurement *m)
     cap_summary      summary   = cap_summarise(m);
     double           exposed_s = summary.median_s - last_arrival_s(m);
     double           algbw     = (double)stored->bytes / exposed_s * 1e-9;
-    double           busbw     = algbw * cs_busbw_factor(stored->collective, stored->n_ranks);
-    bool             is_whole  = cs_collectives[stored->collective].layout == CS_WHOLE;
-    uint64_t         count     = stored->bytes / sizeof(float) / (is_whole ? 1 : stored->n_ranks);
-    double           time_us   = exposed_s * 1e6;
-    int              decimals  = time_us >= 10000.0 ? 0 : time_us >= 100.0 ? 1 : 2;
+    char             wrong[24];
+    cs_nccl_row      row = {
+             .collective = stored->collective,
+             .n_ranks    = stored->n_ranks,
+             .root       = stored->root,
+             .bytes      = stored->bytes,
+             .is_float   = true,
+             .time_s     = exposed_s,
+             .algbw_GBps = algbw,
+             .busbw_GBps = algbw * cs_busbw_factor(stored->collective, stored->n_ranks),
+             .wrong      = wrong,
+    };
 
-    cs_text_add(text, "%12" PRIu64 "  %12" PRIu64 "  %8s  %6s", stored->bytes, count, "float",
-                cs_collective_reduces(stored->collective) ? "sum" : "none");
-    cs_text_add(text, "  %6d", cs_collective_has_root(stored->collective) ? (int)stored->root : -1);
-    for (int half = 0; half < 2; half++) {
-        cs_text_add(text, "  %7.*f  %6.2f  %6.2f  %5" PRIu64, decimals, time_us, algbw, busbw,
-                    summary.wrong);
-    }
-    cs_text_add(text, "\n");
+    (void)snprintf(wrong, sizeof wrong, "%" PRIu64, summary.wrong);
+    cs_nccl_add_row(text, &row);
 }
 
 /* Do two stand in one table? */
