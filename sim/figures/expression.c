@@ -229,7 +229,7 @@ static double of_number_behind(const char *text, const char *words)
 {
     char        token[40];
     const char *at     = strstr(text, words);
-    double      value  = NAN;
+    double      value  = (double)NAN;
     size_t      length = at != NULL ? strcspn(at + strlen(words), " ,;:@=") : sizeof token;
 
     if (length < sizeof token) {
