@@ -181,12 +181,13 @@ static void add_row(cs_text *text, const cs_result *result, const cs_scenario *s
 {
     bool        is_whole = cs_collectives[scenario->collective].layout == CS_WHOLE;
     uint32_t    n_ranks  = scenario->cluster.n_ranks;
+    uint64_t    blocks   = is_whole ? 1 : n_ranks;
     cs_nccl_row row      = {
              .collective = scenario->collective,
              .n_ranks    = n_ranks,
              .root       = scenario->root,
              .bytes      = result->bytes,
-             .is_float   = result->bytes % (4 * (is_whole ? 1 : n_ranks)) == 0,
+             .is_float   = result->bytes % (4 * blocks) == 0,
              .time_s     = result->exposed_s,
              .algbw_GBps = result->algbw_GBps,
              .busbw_GBps = result->busbw_GBps,
