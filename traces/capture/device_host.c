@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "device.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,18 +89,22 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* The first failure is what is said. (A macro: clang-tidy 14 takes the va_list of a function for
- * uninitialized here.) */
-#define FAIL(devices, ...)                                                       \
-    ((devices)->error[0] == '\0'                                                 \
-         ? (void)snprintf((devices)->error, sizeof(devices)->error, __VA_ARGS__) \
-         : (void)0)
+static void fail(cap_devices *devices, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    if (devices->error[0] == '\0') {
+        (void)vsnprintf(devices->error, sizeof devices->error, format, args);
+    }
+    va_end(args);
+}
 
 /* Room for one more of `bytes` each; false: out of memory, which is said. */
 static bool room(cap_devices *devices, void *list_p, size_t n, size_t *capacity_p, size_t bytes)
 {
     if (!cs_grow(list_p, capacity_p, n + 1, 64, bytes)) {
-        FAIL(devices, "out of memory");
+        fail(devices, "out of memory");
         return false;
     }
     return true;
@@ -164,9 +169,9 @@ cap_devices *cap_devices_create(const cap_device_setup *setup)
     devices->priorities  = cs_calloc(n_parts, sizeof *devices->priorities);
     if (devices->priorities == NULL || devices->queues == NULL || devices->events == NULL ||
         devices->starts_s == NULL || devices->sends == NULL || devices->receives == NULL) {
-        FAIL(devices, "out of memory");
+        fail(devices, "out of memory");
     } else if (setup->n_local != setup->n_ranks) {
-        FAIL(devices, "GPUs played by the CPU cannot talk to another process; "
+        fail(devices, "GPUs played by the CPU cannot talk to another process; "
                       "all ranks in one process are accepted");
     }
     for (size_t i = 0; devices->priorities != NULL && i < n_parts; i++) {
@@ -217,7 +222,7 @@ float *cap_device_alloc(cap_devices *devices, uint32_t member, uint64_t n)
     float *memory = cs_realloc(NULL, n + 1, sizeof *memory);
     if (memory == NULL || !room(devices, &devices->memory, devices->n_memory,
                                 &devices->memory_capacity, sizeof *devices->memory)) {
-        FAIL(devices, "out of memory");
+        fail(devices, "out of memory");
         cs_free(memory);
         return NULL;
     }
@@ -281,7 +286,7 @@ void cap_device_wait(cap_devices *devices, uint32_t member, cap_stream stream, u
     }
     const uint32_t record = event_of(devices, of, number)->n_enqueued;
     if (record == 0) {
-        FAIL(devices, "member %u waits for event %u of member %u, which nobody has recorded",
+        fail(devices, "member %u waits for event %u of member %u, which nobody has recorded",
              (unsigned)member, (unsigned)number, (unsigned)of);
     }
     enqueue(devices, member, stream,
@@ -309,7 +314,7 @@ void cap_device_group_begin(cap_devices *devices)
 static void message_add(cap_devices *devices, host_message next)
 {
     if (devices->setup.one_gpu) {
-        FAIL(devices, "ranks of one GPU cannot send messages to each other");
+        fail(devices, "ranks of one GPU cannot send messages to each other");
     }
     if (devices->error[0] == '\0' && room(devices, &devices->messages, devices->n_messages,
                                           &devices->messages_capacity, sizeof *devices->messages)) {
@@ -433,7 +438,7 @@ static void pass(cap_devices *devices, size_t pair)
     const struct posted receive = devices->receives[pair].posted[devices->receives[pair].head++];
 
     if (send.message->n != receive.message->n) {
-        FAIL(devices, "rank %u sends %llu elements to rank %u, which receives %llu",
+        fail(devices, "rank %u sends %llu elements to rank %u, which receives %llu",
              (unsigned)(pair / devices->setup.n_ranks), (unsigned long long)send.message->n,
              (unsigned)(pair % devices->setup.n_ranks), (unsigned long long)receive.message->n);
         return;
@@ -507,7 +512,7 @@ static bool await_start(cap_devices *devices)
         return true;
     }
     if (stuck != NULL) {
-        FAIL(devices, "stuck: stream %u of rank %u waits for %s that cannot come",
+        fail(devices, "stuck: stream %u of rank %u waits for %s that cannot come",
              (unsigned)(where % CAP_STREAMS),
              (unsigned)(devices->setup.first_rank + where / CAP_STREAMS),
              stuck->kind == OP_GROUP ? "a message" : "an event");
@@ -523,7 +528,7 @@ void cap_device_finish(cap_devices *devices, double timeout_s)
     while (devices->error[0] == '\0' && (step(devices, now) || await_start(devices))) {
         now = now_s();
         if (now > end_s) {
-            FAIL(devices, "not done after %g s", timeout_s);
+            fail(devices, "not done after %g s", timeout_s);
         }
     }
     for (size_t i = 0; i < (size_t)devices->setup.n_local * CAP_STREAMS; i++) {
