@@ -72,9 +72,8 @@ cs_status cs_calibration_steps(const char *schedule, cs_collective collective, u
     return CS_OK;
 }
 
-cs_status cs_calibration_apply(const cs_calibration *c, cs_collective collective, uint32_t n_ranks,
-                               uint64_t bytes, double *alpha_s_p, double *bandwidth_Bps_p,
-                               cs_error *err)
+static cs_status check_asked(const cs_calibration *c, cs_collective collective, uint32_t n_ranks,
+                             uint64_t bytes, cs_error *err)
 {
     const cs_regime *first = &c->regimes[0];
     const cs_regime *last  = &c->regimes[c->n_regimes - 1];
@@ -97,53 +96,97 @@ cs_status cs_calibration_apply(const cs_calibration *c, cs_collective collective
         return CS_FAIL(err, CS_ENOTSUP, "bytes", "not calibrated here: %s; accepted: %s .. %s",
                        asked, low, high);
     }
-    while (bytes > first->max_bytes) {
-        first++;
-    }
-    double steps = 0, wire_ratio = 0, intercept = 0, slope = 0;
-    if (bytes >= first->min_bytes) {
-        *alpha_s_p       = first->alpha_s;
-        *bandwidth_Bps_p = first->bandwidth_Bps;
-        return CS_OK;
-    }
-    CS_TRY(cs_calibration_steps(c->schedule, collective, c->n_ranks, &steps, &wire_ratio, err));
-    cs_line_join(&first[-1].line, first[-1].max_bytes, &first->line, first->min_bytes, bytes,
-                 &intercept, &slope);
-    *alpha_s_p       = intercept / steps;
-    *bandwidth_Bps_p = steps * wire_ratio / slope;
     return CS_OK;
 }
 
-/* The largest error of what was held out, at a size inside the range. */
-static double largest_error(const cs_calibration *c, uint32_t n_ranks, uint64_t bytes)
+/* A line between two: joined, and so are the ends of the intervals. */
+static cs_line join(const cs_regime *below, const cs_regime *above, uint64_t bytes)
 {
-    const cs_regime *regime  = c->regimes;
-    double           largest = 0;
+    const cs_line *a = &below->line, *b = &above->line;
+    const cs_line  ends[3][2] = {
+         {*a, *b},
+         {{.intercept_s = a->intercept_low_s, .slope_s_per_byte = a->slope_low_s_per_byte},
+          {.intercept_s = b->intercept_low_s, .slope_s_per_byte = b->slope_low_s_per_byte}},
+         {{.intercept_s = a->intercept_high_s, .slope_s_per_byte = a->slope_high_s_per_byte},
+          {.intercept_s = b->intercept_high_s, .slope_s_per_byte = b->slope_high_s_per_byte}}};
+    double intercept[3], slope[3];
 
-    if (n_ranks != c->n_ranks) {
-        for (size_t o = 0; o < c->n_others; o++) {
-            largest = fmax(largest, c->others[o].error.max_ratio);
-        }
-        return c->n_others > 0 ? largest : HUGE_VAL;
+    for (size_t e = 0; e < 3; e++) {
+        cs_line_join(&ends[e][0], below->max_bytes, &ends[e][1], above->min_bytes, bytes,
+                     &intercept[e], &slope[e]);
     }
-    while (bytes > regime->max_bytes) {
-        regime++;
+    return (cs_line){.intercept_s           = intercept[0],
+                     .intercept_low_s       = intercept[1],
+                     .intercept_high_s      = intercept[2],
+                     .slope_s_per_byte      = slope[0],
+                     .slope_low_s_per_byte  = slope[1],
+                     .slope_high_s_per_byte = slope[2]};
+}
+
+cs_status cs_calibration_regime(const cs_calibration *c, cs_collective collective, uint32_t n_ranks,
+                                uint64_t bytes, cs_regime *regime_p, cs_error *err)
+{
+    const cs_regime *above = c->regimes;
+    double           steps = 0, wire_ratio = 0;
+
+    CS_TRY(check_asked(c, collective, n_ranks, bytes, err));
+    while (bytes > above->max_bytes) {
+        above++;
     }
-    if (bytes < regime->min_bytes) {
-        largest = regime[-1].held_out.n > 0 ? regime[-1].held_out.max_ratio : HUGE_VAL;
+    *regime_p = *above;
+    if (bytes >= above->min_bytes) {
+        return CS_OK;
     }
-    return regime->held_out.n > 0 ? fmax(largest, regime->held_out.max_ratio) : HUGE_VAL;
+    CS_TRY(cs_calibration_steps(c->schedule, collective, c->n_ranks, &steps, &wire_ratio, err));
+    const cs_regime    *below = above - 1;
+    const cs_fit_error *left = &below->held_out, *right = &above->held_out;
+    regime_p->min_bytes           = below->min_bytes;
+    regime_p->n_points            = below->n_points + above->n_points;
+    regime_p->line                = join(below, above, bytes);
+    regime_p->alpha_s             = regime_p->line.intercept_s / steps;
+    regime_p->bandwidth_Bps       = steps * wire_ratio / regime_p->line.slope_s_per_byte;
+    regime_p->held_out.mean_ratio = fmax(left->mean_ratio, right->mean_ratio);
+    regime_p->held_out.max_ratio  = fmax(left->max_ratio, right->max_ratio);
+    regime_p->held_out.n          = left->n < right->n ? left->n : right->n;
+    return CS_OK;
+}
+
+cs_status cs_calibration_apply(const cs_calibration *c, cs_collective collective, uint32_t n_ranks,
+                               uint64_t bytes, double *alpha_s_p, double *bandwidth_Bps_p,
+                               cs_error *err)
+{
+    cs_regime regime;
+
+    CS_TRY(cs_calibration_regime(c, collective, n_ranks, bytes, &regime, err));
+    *alpha_s_p       = regime.alpha_s;
+    *bandwidth_Bps_p = regime.bandwidth_Bps;
+    return CS_OK;
+}
+
+/* The largest error of what was held out. */
+static double largest_error(const cs_calibration *c, uint32_t n_ranks, const cs_regime *regime)
+{
+    double largest = 0;
+
+    if (n_ranks == c->n_ranks) {
+        return regime->held_out.n > 0 ? regime->held_out.max_ratio : HUGE_VAL;
+    }
+    for (size_t o = 0; o < c->n_others; o++) {
+        largest = fmax(largest, c->others[o].error.max_ratio);
+    }
+    return c->n_others > 0 ? largest : HUGE_VAL;
 }
 
 cs_status cs_calibration_time(const cs_calibration *c, cs_collective collective, uint32_t n_ranks,
                               uint64_t bytes, cs_estimate *time_s_p, cs_error *err)
 {
-    double alpha = 0, bandwidth = 0, steps = 0, wire_ratio = 0;
+    double    steps = 0, wire_ratio = 0;
+    cs_regime regime;
 
-    CS_TRY(cs_calibration_apply(c, collective, n_ranks, bytes, &alpha, &bandwidth, err));
+    CS_TRY(cs_calibration_regime(c, collective, n_ranks, bytes, &regime, err));
     CS_TRY(cs_calibration_steps(c->schedule, collective, n_ranks, &steps, &wire_ratio, err));
-    double time_s = steps * (alpha + wire_ratio * (double)bytes / bandwidth);
-    double error  = largest_error(c, n_ranks, bytes);
+    double time_s = steps * (regime.alpha_s + wire_ratio * (double)bytes / regime.bandwidth_Bps);
+    double error  = largest_error(c, n_ranks, &regime);
     *time_s_p =
         (cs_estimate){time_s, time_s / (1 + error), error < 1 ? time_s / (1 - error) : HUGE_VAL};
     return CS_OK;

@@ -118,9 +118,15 @@ cs_status cs_calibrate_logs(const cs_nccl_log *const *logs, const char *const *n
 /* Frees a calibration of cs_calibrate() or cs_calibration_load(); NULL is allowed. */
 void cs_calibration_free(cs_calibration *calibration);
 
-/* The port parameters for one operation, from the regime that holds `bytes` (nccl-tests'
- * size column). CS_ENOTSUP, with what is accepted, for another collective, for a size outside
- * the measured range, and for another number of ranks unless `extrapolate` is set. */
+/* The regime that holds `bytes` (nccl-tests' size column); between two of them what joins them,
+ * intervals too, with the larger errors of both. CS_ENOTSUP, with what is accepted, for another
+ * collective, for a size outside the measured range, and for another number of ranks unless
+ * `extrapolate` is set. */
+cs_status cs_calibration_regime(const cs_calibration *calibration, cs_collective collective,
+                                uint32_t n_ranks, uint64_t bytes, cs_regime *regime_p,
+                                cs_error *err);
+
+/* Its port parameters. */
 cs_status cs_calibration_apply(const cs_calibration *calibration, cs_collective collective,
                                uint32_t n_ranks, uint64_t bytes, double *alpha_s_p,
                                double *bandwidth_Bps_p, cs_error *err);

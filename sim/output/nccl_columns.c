@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-void cs_nccl_heading(cs_text *text)
+void cs_nccl_add_heading(cs_text *text)
 {
     cs_text_add(text, "#\n# %10s  %12s  %8s  %6s  %6s           out-of-place", "", "", "", "", "");
     cs_text_add(text, "                       in-place          \n");

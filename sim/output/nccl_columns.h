@@ -12,7 +12,7 @@
 #include "cs/collective.h"
 
 /* The two lines of names and units over the rows. */
-void cs_nccl_heading(cs_text *text);
+void cs_nccl_add_heading(cs_text *text);
 
 typedef struct cs_nccl_row {
     cs_collective collective;

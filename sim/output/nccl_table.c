@@ -174,7 +174,7 @@ static void add_head(cs_text *text, const cs_result *results, size_t n, const cs
     add_ranks(text, &scenario->cluster);
     add_late(text, scenario);
     add_slow(text, scenario);
-    cs_nccl_heading(text);
+    cs_nccl_add_heading(text);
 }
 
 static void add_row(cs_text *text, const cs_result *result, const cs_scenario *scenario)

@@ -961,70 +961,20 @@ static void rank_lines(study *s)
 
 /* ---- the answer ---- */
 
-/* A line between two: joined, and so are the ends of the intervals. */
-static cs_line join(const cs_regime *below, const cs_regime *above, uint64_t bytes)
-{
-    const cs_line *a = &below->line, *b = &above->line;
-    const cs_line  ends[CORNERS][2] = {
-         {*a, *b},
-         {{.intercept_s = a->intercept_low_s, .slope_s_per_byte = a->slope_low_s_per_byte},
-          {.intercept_s = b->intercept_low_s, .slope_s_per_byte = b->slope_low_s_per_byte}},
-         {{.intercept_s = a->intercept_high_s, .slope_s_per_byte = a->slope_high_s_per_byte},
-          {.intercept_s = b->intercept_high_s, .slope_s_per_byte = b->slope_high_s_per_byte}}};
-    double intercept[CORNERS], slope[CORNERS];
-
-    for (corner c = MIDDLE; c < CORNERS; c++) {
-        cs_line_join(&ends[c][0], below->max_bytes, &ends[c][1], above->min_bytes, bytes,
-                     &intercept[c], &slope[c]);
-    }
-    return (cs_line){.intercept_s           = intercept[MIDDLE],
-                     .intercept_low_s       = intercept[LOW],
-                     .intercept_high_s      = intercept[HIGH],
-                     .slope_s_per_byte      = slope[MIDDLE],
-                     .slope_low_s_per_byte  = slope[LOW],
-                     .slope_high_s_per_byte = slope[HIGH]};
-}
-
-/* The regime that holds for the size; between two of them what joins them, with the larger errors.
- */
-static cs_regime regime_of(const cs_calibration *c, uint64_t bytes)
-{
-    const cs_regime *above = c->regimes, *below;
-
-    while (bytes > above->max_bytes) {
-        above++;
-    }
-    if (bytes >= above->min_bytes) {
-        return *above;
-    }
-    below                       = above - 1;
-    const cs_fit_error *left    = &below->held_out;
-    const cs_fit_error *right   = &above->held_out;
-    cs_regime           between = *above;
-    between.min_bytes           = below->min_bytes;
-    between.n_points            = below->n_points + above->n_points;
-    between.line                = join(below, above, bytes);
-    between.held_out.mean_ratio = fmax(left->mean_ratio, right->mean_ratio);
-    between.held_out.max_ratio  = fmax(left->max_ratio, right->max_ratio);
-    return between;
-}
-
 /* What the calibration says of the size. */
 static cs_status find_regime(study *s, cs_error *err)
 {
     const cs_nic_question *q       = s->question;
     const cs_calibration  *c       = q->calibration;
     uint32_t               n_ranks = q->n_ranks > 0 ? q->n_ranks : c->n_ranks;
-    double                 alpha_s, bandwidth_Bps;
-    cs_error               wrong = {0};
+    cs_error               wrong   = {0};
     cs_status              status =
-        cs_calibration_apply(c, c->collective, n_ranks, q->bytes, &alpha_s, &bandwidth_Bps, &wrong);
+        cs_calibration_regime(c, c->collective, n_ranks, q->bytes, &s->report->regime, &wrong);
 
     if (status != CS_OK) {
         return CS_FAIL(err, status, strcmp(wrong.where, "ranks") == 0 ? "--ranks" : "--bytes", "%s",
                        wrong.message);
     }
-    s->report->regime         = regime_of(c, q->bytes);
     const cs_line *line       = &s->report->regime.line;
     s->report->start_up_ratio = line->intercept_s / cs_line_at(line, q->bytes);
     return CS_OK;

@@ -182,7 +182,7 @@ static void add_head(cs_text *text, const char *program, const char *machine,
             cs_text_add(text, "#  late: rank %" PRIu32 " by %.6g us\n", r, first->late_s[r] * 1e6);
         }
     }
-    cs_nccl_heading(text);
+    cs_nccl_add_heading(text);
 }
 
 static void add_row(cs_text *text, const cap_measurement *m)
