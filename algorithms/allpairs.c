@@ -136,6 +136,7 @@ static double allpairs_closed_form_s(const cs_scenario *scenario, const void *op
 
 const cs_algorithm cs_algorithm_allpairs = {
     .name    = "allpairs",
+    .aliases = "linear",
     .summary = "MSCCL allpairs, NCCL's AlltoAll: everybody to everybody, alpha once a round",
     .source  = "M. Cowan et al., MSCCLang, ASPLOS 2023; NCCL User Guide",
     .collectives =

@@ -367,9 +367,9 @@ static double hop_s_per_byte(const cs_scenario *s, uint32_t src, uint32_t dst)
 {
     const cs_cluster *c    = &s->cluster;
     uint32_t          f    = cs_fabric_of(c, src, dst);
-    uint32_t          from = cs_server_of(c, src), to = cs_server_of(c, dst);
-    double slow = f == CS_NIC ? fmax(cs_slowdown_always(s, from), cs_slowdown_always(s, to))
-                              : cs_server_ratio(c, from, f);
+    double            slow = f == CS_NIC
+                                 ? fmax(cs_port_slowdown_always(s, src), cs_port_slowdown_always(s, dst))
+                                 : cs_server_ratio(c, cs_server_of(c, src), f);
     return slow / c->fabrics[f].bandwidth_Bps;
 }
 
@@ -522,6 +522,7 @@ static double chain_closed_form_s(const cs_scenario *scenario, const void *optio
 
 const cs_algorithm cs_algorithm_reduce_ring = {
     .name          = "reduce_ring",
+    .aliases       = "chain",
     .summary       = "Reduce and Broadcast along a chain per channel, in chunks, as NCCL's rings",
     .source        = "NCCL's ncclReduce and ncclBroadcast",
     .collectives   = 1u << CS_REDUCE | 1u << CS_BROADCAST,

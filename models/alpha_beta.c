@@ -137,6 +137,44 @@ static void serve_per_rank(cs_ports *ports, double message_gap_s, const cs_trans
     }
 }
 
+/* Switched ports of constant and equal rates, of several fabrics: single chunks, and exchanges by
+ * the general function. */
+static void serve_switched(cs_ports *ports, const cs_transfer *transfers, size_t count)
+{
+    const lane l = lane_of(ports);
+
+    for (size_t i = 0; i < count; i++) {
+        const cs_transfer *t      = &transfers[i];
+        uint32_t           fabric = cs_transfer_fabric(t);
+        if (cs_transfer_op(t) == CS_OP_EXCHANGE) {
+            serve_general(ports, t, 1, (alpha_beta_options){0, 0}, NULL);
+            continue;
+        }
+        double *tx    = &l.tx_free_s[ports->port_base[fabric] + t->src];
+        double *rx    = &l.rx_free_s[ports->port_base[fabric] + t->dst];
+        double  ready = l.ready_s[t->src * l.n_slots + t->src_slot];
+        double *sink  = &l.ready_s[t->dst * l.n_slots + t->dst_slot];
+        double  start = cs_later(*tx, *rx);
+        double  data  = (t->flags & CS_OWN_SRC) != 0 ? start : ready;
+        double  end   = cs_later(start, data) + ports->alpha_s[fabric] +
+                     (double)(int64_t)t->bytes * ports->s_per_byte[fabric];
+        bool adds = cs_transfer_op(t) == CS_OP_REDUCE && (t->flags & CS_OWN_DST) == 0;
+
+        *tx = *rx = end;
+        *sink     = adds ? cs_later(*sink, end) : end;
+    }
+}
+
+/* Are there several fabrics, all as serve_switched() wants them? */
+static bool is_switched(const cs_ports *ports)
+{
+    const cs_cluster *c = ports->cluster;
+
+    return (ports->uses & (CS_USES_SHARED | CS_USES_SPAN | CS_USES_JOIN)) == 0 &&
+           c->fabrics[CS_NVLINK].kind == CS_SWITCHED && c->servers == NULL &&
+           ports->nic_s_per_byte == NULL && !ports->ranks_relay;
+}
+
 /* Simple transfers of which some join into messages: ends, then all slots. */
 static size_t serve_parts(lane l, const cs_transfer *t, size_t left, double pace)
 {
@@ -177,9 +215,9 @@ static void serve_joined(cs_ports *ports, const cs_transfer *transfers, size_t c
 static void alpha_beta_serve(cs_ports *ports, const void *options, const cs_transfer *transfers,
                              size_t count, cs_interval *intervals)
 {
-    const alpha_beta_options *o       = options;
-    bool                      is_fast = intervals == NULL && o->propagation_s == 0 &&
-                   (ports->uses & CS_USES_NVLINK) == 0 && ports->profiles == NULL;
+    const alpha_beta_options *o = options;
+    bool is_plain = intervals == NULL && o->propagation_s == 0 && ports->profiles == NULL;
+    bool is_fast  = is_plain && (ports->uses & CS_USES_NVLINK) == 0;
 
     if (is_fast && ports->uses == CS_USES_JOIN) {
         serve_joined(ports, transfers, count);
@@ -187,6 +225,8 @@ static void alpha_beta_serve(cs_ports *ports, const void *options, const cs_tran
         serve_uniform(ports, o->message_gap_s, transfers, count);
     } else if (is_fast && (ports->uses & CS_USES_JOIN) == 0) {
         serve_per_rank(ports, o->message_gap_s, transfers, count);
+    } else if (is_plain && is_switched(ports)) {
+        serve_switched(ports, transfers, count);
     } else {
         for (size_t i = 0, parts; i < count; i += parts) {
             parts = cs_message_parts(&transfers[i], count - i);

@@ -85,7 +85,7 @@ typedef struct flow_link {
 
 typedef struct flow_change {
     double   time_s;
-    uint32_t server;
+    uint32_t rank; /* whose NIC changes */
 } flow_change;
 
 typedef struct flow_share { /* what a link can still give to each of its flows */
@@ -161,6 +161,15 @@ static void describe_links(flow_net *net)
         net->links[cs_link_of_inner(ports, i)] =
             (flow_link){.s_per_byte = 1.0 / link->bandwidth_Bps, .is_ingress = link->is_ingress};
     }
+    bool     are_slow = t != NULL && (ports->profiles != NULL || ports->nic_s_per_byte != NULL);
+    uint32_t n_slow   = are_slow ? ports->n_ranks : 0, links[CS_MOST_NIC_LINKS];
+    for (uint32_t rank = 0; rank < n_slow; rank++) {
+        uint32_t n = cs_links_of_nic(ports, rank, links);
+        for (uint32_t k = 2; k < n; k++) {
+            net->links[links[k]].s_per_byte =
+                cs_nic_link_s_per_byte(ports, rank, links[k], ports->first_s);
+        }
+    }
     for (uint32_t i = 0; i < net->n_links; i++) {
         set_capacity(net, &net->links[i]);
     }
@@ -170,25 +179,25 @@ static int by_time(const void *a, const void *b)
 {
     const flow_change *x = a, *y = b;
     int                order = (x->time_s > y->time_s) - (x->time_s < y->time_s);
-    return order != 0 ? order : (x->server > y->server) - (x->server < y->server);
+    return order != 0 ? order : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
 static cs_status list_changes(flow_net *net)
 {
     const cs_rate_profile *profiles = net->ports->profiles;
-    uint32_t               servers  = profiles != NULL ? cs_n_servers(net->ports->cluster) : 0;
+    uint32_t               n_ranks  = profiles != NULL ? net->ports->n_ranks : 0;
     size_t                 n        = 0;
 
-    for (uint32_t s = 0; s < servers; s++) {
-        n += profiles[s].n_steps - 1;
+    for (uint32_t r = 0; r < n_ranks; r++) {
+        n += profiles[r].n_steps - 1;
     }
     net->changes = CS_NEW(flow_change, n);
     if (net->changes == NULL) {
         return CS_ENOMEM;
     }
-    for (uint32_t s = 0; s < servers; s++) {
-        for (size_t i = 1; i < profiles[s].n_steps; i++) {
-            net->changes[net->n_changes++] = (flow_change){profiles[s].step_from_s[i], s};
+    for (uint32_t r = 0; r < n_ranks; r++) {
+        for (size_t i = 1; i < profiles[r].n_steps; i++) {
+            net->changes[net->n_changes++] = (flow_change){profiles[r].step_from_s[i], r};
         }
     }
     qsort(net->changes, n, sizeof *net->changes, by_time);
@@ -400,14 +409,13 @@ static void change_link(flow_net *net, uint32_t index, double s_per_byte)
 static void catch_up(flow_net *net, double now_s)
 {
     const cs_ports *ports = net->ports;
+    uint32_t        links[CS_MOST_NIC_LINKS];
 
     while (net->next_change < net->n_changes && net->changes[net->next_change].time_s <= now_s) {
-        const flow_change *c   = &net->changes[net->next_change++];
-        uint32_t           end = cs_server_first(ports->cluster, c->server + 1);
-        for (uint32_t rank = cs_server_first(ports->cluster, c->server); rank < end; rank++) {
-            double pace = cs_port_s_per_byte(ports, rank, c->time_s);
-            change_link(net, rank, pace);
-            change_link(net, cs_link_of_receiver(ports, rank), pace);
+        const flow_change *c = &net->changes[net->next_change++];
+        uint32_t           n = cs_links_of_nic(ports, c->rank, links);
+        for (uint32_t k = 0; k < n; k++) {
+            change_link(net, links[k], cs_nic_link_s_per_byte(ports, c->rank, links[k], c->time_s));
         }
     }
 }

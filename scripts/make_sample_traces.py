@@ -8,6 +8,7 @@ generated-kineto2-rank0.json, generated-kineto2-rank1.json
                             2 ranks, 12 AllReduces of three sizes as PyTorch's profiler writes NCCL
                             kernels; rank 1 is last in three of four
 generated-bandwidth4.txt    4 servers whose NICs share a network with other jobs, for four hours
+generated-faults96.json     96 servers for 240 days: NICs and cables, GPUs and the rest of a server fail
 
 Numbers come from a linear congruential generator with a fixed seed and are printed with few
 digits, so that the files are the same everywhere.
@@ -15,6 +16,7 @@ digits, so that the files are the same everywhere.
     scripts/make_sample_traces.py [FOLDER]        (traces)
 """
 import json
+import math
 import os
 import sys
 
@@ -120,10 +122,35 @@ def bandwidth():
                      ["%d %d %.4g" % line for line in sorted(lines)]) + "\n"
 
 
+def faults():
+    """Exponential times between failures of a server (in days) and to their repair, as often as
+    published fleets have them; a fifth of the repairs take eight times as long."""
+    numbers = uniform(96)
+    causes = [(1900, 1.5, "Hardware Failure", "NIC", "NIC Lost"),
+              (3400, 1.0, "Hardware Failure", "Parameter Plane Cable", "Link Down"),
+              (800, 1.2, "Hardware Failure", "GPU", "GPU Lost"),
+              (700, 0.6, "Other Failure", "Unknown Error", "Unknown Error")]
+    events = []
+    for server in range(96):
+        for mtbf, mttr, level, kind, how in causes:
+            at = -mtbf * math.log(1 - next(numbers))
+            while at < 240:
+                lasts = -mttr * math.log(1 - next(numbers)) * (8 if next(numbers) < .2 else 1)
+                fault = {"Level": level, "Class": kind, "Desc": how}
+                for time, what in ((at, "fault_start"), (at + lasts, "fault_end")):
+                    if time < 240:
+                        events.append({"node_id": f"server{server:02}", "event_time": round(time, 3),
+                                       "event_type": what, "fault_type": fault})
+                at += lasts - mtbf * math.log(1 - next(numbers))
+    events.sort(key=lambda event: event["event_time"])
+    events[0]["remark"] = REMARK
+    return "[\n" + ",\n".join(json.dumps(event) for event in events) + "\n]\n"
+
+
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..", "traces")
     files = {"generated-arrivals8.csv": arrivals_csv(), "generated-stragglar4.log": stragglar_log(),
-             "generated-bandwidth4.txt": bandwidth()}
+             "generated-bandwidth4.txt": bandwidth(), "generated-faults96.json": faults()}
     for rank, trace in enumerate(kineto()):
         events = ",\n".join(json.dumps(event) for event in trace.pop("traceEvents"))
         head = json.dumps(trace)[:-1]

@@ -19,6 +19,10 @@
 void cs_calibration_free(cs_calibration *calibration)
 {
     if (calibration != NULL) {
+        for (size_t l = 0; calibration->levels != NULL && l < CS_LEVELS; l++) {
+            cs_free(calibration->levels->of[l].logs);
+        }
+        cs_free(calibration->levels);
         cs_free(calibration->logs);
         cs_free(calibration->others);
         cs_free(calibration->points);
@@ -75,10 +79,15 @@ cs_status cs_calibration_steps(const char *schedule, cs_collective collective, u
 static cs_status check_asked(const cs_calibration *c, cs_collective collective, uint32_t n_ranks,
                              uint64_t bytes, cs_error *err)
 {
+    char asked[32], low[32], high[32];
+
+    if (c->levels != NULL) {
+        return CS_FAIL(err, CS_ENOTSUP, "",
+                       "describes NVLink and NICs; accepted: a calibration of one port for each "
+                       "rank, from 'calibrate LOG'");
+    }
     const cs_regime *first = &c->regimes[0];
     const cs_regime *last  = &c->regimes[c->n_regimes - 1];
-    char             asked[32], low[32], high[32];
-
     if (collective != c->collective) {
         return CS_FAIL(err, CS_ENOTSUP, "collective", "not calibrated here: %s; accepted: %s",
                        cs_collective_name(collective), cs_collective_name(c->collective));
@@ -123,32 +132,56 @@ static cs_line join(const cs_regime *below, const cs_regime *above, uint64_t byt
                      .slope_high_s_per_byte = slope[2]};
 }
 
-cs_status cs_calibration_regime(const cs_calibration *c, cs_collective collective, uint32_t n_ranks,
-                                uint64_t bytes, cs_regime *regime_p, cs_error *err)
+/* The regime of a size that is not above the last one; `steps` and `wire_ratio` are those of the
+ * cost model. */
+static cs_regime regime_at(const cs_regime *regimes, uint64_t bytes, double steps,
+                           double wire_ratio)
 {
-    const cs_regime *above = c->regimes;
-    double           steps = 0, wire_ratio = 0;
+    const cs_regime *above = regimes;
 
-    CS_TRY(check_asked(c, collective, n_ranks, bytes, err));
     while (bytes > above->max_bytes) {
         above++;
     }
-    *regime_p = *above;
-    if (bytes >= above->min_bytes) {
-        return CS_OK;
+    cs_regime regime = *above;
+    if (bytes >= above->min_bytes || above == regimes) {
+        return regime;
     }
-    CS_TRY(cs_calibration_steps(c->schedule, collective, c->n_ranks, &steps, &wire_ratio, err));
     const cs_regime    *below = above - 1;
     const cs_fit_error *left = &below->held_out, *right = &above->held_out;
-    regime_p->min_bytes           = below->min_bytes;
-    regime_p->n_points            = below->n_points + above->n_points;
-    regime_p->line                = join(below, above, bytes);
-    regime_p->alpha_s             = regime_p->line.intercept_s / steps;
-    regime_p->bandwidth_Bps       = steps * wire_ratio / regime_p->line.slope_s_per_byte;
-    regime_p->held_out.mean_ratio = fmax(left->mean_ratio, right->mean_ratio);
-    regime_p->held_out.max_ratio  = fmax(left->max_ratio, right->max_ratio);
-    regime_p->held_out.n          = left->n < right->n ? left->n : right->n;
+    regime.min_bytes           = below->min_bytes;
+    regime.n_points            = below->n_points + above->n_points;
+    regime.line                = join(below, above, bytes);
+    regime.alpha_s             = regime.line.intercept_s / steps;
+    regime.bandwidth_Bps       = steps * wire_ratio / regime.line.slope_s_per_byte;
+    regime.held_out.mean_ratio = fmax(left->mean_ratio, right->mean_ratio);
+    regime.held_out.max_ratio  = fmax(left->max_ratio, right->max_ratio);
+    regime.held_out.n          = left->n < right->n ? left->n : right->n;
+    return regime;
+}
+
+cs_status cs_calibration_regime(const cs_calibration *c, cs_collective collective, uint32_t n_ranks,
+                                uint64_t bytes, cs_regime *regime_p, cs_error *err)
+{
+    double steps = 0, wire_ratio = 0;
+
+    CS_TRY(check_asked(c, collective, n_ranks, bytes, err));
+    CS_TRY(cs_calibration_steps(c->schedule, collective, c->n_ranks, &steps, &wire_ratio, err));
+    *regime_p = regime_at(c->regimes, bytes, steps, wire_ratio);
     return CS_OK;
+}
+
+bool cs_level_regime(const cs_level *level, uint64_t message_bytes, bool extends,
+                     cs_regime *regime_p)
+{
+    const cs_regime *last = &level->regimes[level->n_regimes - 1];
+
+    if (!extends &&
+        (message_bytes < level->regimes[0].min_bytes || message_bytes > last->max_bytes)) {
+        return false;
+    }
+    *regime_p =
+        message_bytes > last->max_bytes ? *last : regime_at(level->regimes, message_bytes, 1, 1);
+    return true;
 }
 
 cs_status cs_calibration_apply(const cs_calibration *c, cs_collective collective, uint32_t n_ranks,
@@ -243,24 +276,39 @@ static uint32_t ranks_of(const cs_nccl_log *log, const cs_calibrate_options *opt
     return options->n_ranks > 0 && !log->is_part ? options->n_ranks : log->n_ranks;
 }
 
-/* Is the log fit for a calibration at all? */
-static cs_status check_log(const cs_nccl_log *log, const cs_calibrate_options *options, int *line_p,
-                           cs_error *err)
+cs_status cs_calibrate_check(const cs_nccl_log *log, const cs_calibrate_options *options,
+                             int *line_p, cs_error *err)
 {
-    CS_TRY(check_collective(log, options, err));
-    if (log->n_ranks == 0 && options->n_ranks == 0) {
-        return CS_FAIL(err, CS_EINVAL, "ranks",
-                       "the log does not say how many: no Rank lines, and busbw / algbw is too "
-                       "coarse; give the number");
+    if (log->measured == CS_NCCL_COLLECTIVE) {
+        CS_TRY(check_collective(log, options, err));
     }
     if (log->is_cputime) {
         return CS_FAIL(err, CS_EINVAL, "time",
                        "the log has CPU times (-C), not those of the operation");
     }
-    double steps = 0, wire_ratio = 0;
-    CS_TRY(cs_calibration_steps(log->schedule, collective_of(log, options), ranks_of(log, options),
-                                &steps, &wire_ratio, err));
     return check_rows(log, options, line_p, err);
+}
+
+/* Is the log fit for a calibration of one level? */
+static cs_status check_log(const cs_nccl_log *log, const cs_calibrate_options *options, int *line_p,
+                           cs_error *err)
+{
+    double steps = 0, wire_ratio = 0;
+
+    if (log->measured != CS_NCCL_COLLECTIVE) {
+        return CS_FAIL(err, CS_ENOTSUP, "collective",
+                       "%s measures the link between two and no collective: accepted are "
+                       "calibrate --nvlink LOG and calibrate --nic LOG",
+                       log->program);
+    }
+    CS_TRY(cs_calibrate_check(log, options, line_p, err));
+    if (log->n_ranks == 0 && options->n_ranks == 0) {
+        return CS_FAIL(err, CS_EINVAL, "ranks",
+                       "the log does not say how many: no Rank lines, and busbw / algbw is too "
+                       "coarse; give the number");
+    }
+    return cs_calibration_steps(log->schedule, collective_of(log, options), ranks_of(log, options),
+                                &steps, &wire_ratio, err);
 }
 
 /* May the two logs be of one calibration? */
@@ -591,22 +639,38 @@ static cs_status calibrate(cs_calibration *c, const cs_nccl_log *const *logs, si
     return hold_out_ranks(c, logs, n, options, err);
 }
 
-cs_status cs_calibrate_logs(const cs_nccl_log *const *logs, const char *const *names, size_t n,
-                            const cs_calibrate_options *options, cs_calibration **calibration_p,
-                            cs_error *err)
+cs_status cs_calibration_new(const cs_nccl_log *const *logs, size_t n,
+                             const cs_calibrate_options *options, cs_calibration **calibration_p,
+                             cs_error *err)
 {
-    if (n == 0) {
-        return CS_FAIL(err, CS_EINVAL, "", "no log given, accepted: one or more");
-    }
     CS_TRY(check_texts(options, err));
-    CS_TRY(check_logs(logs, names, n, options, err));
     cs_calibration *c = CS_NEW(cs_calibration, 1);
     if (c == NULL) {
         return CS_NO_MEMORY(err, "a calibration");
     }
     cs_status status = keep_readings(c, logs, n, options->column, err);
+    if (status != CS_OK) {
+        cs_calibration_free(c);
+        return status;
+    }
+    describe(c, logs[0], options);
+    *calibration_p = c;
+    return CS_OK;
+}
+
+cs_status cs_calibrate_logs(const cs_nccl_log *const *logs, const char *const *names, size_t n,
+                            const cs_calibrate_options *options, cs_calibration **calibration_p,
+                            cs_error *err)
+{
+    cs_calibration *c = NULL;
+
+    if (n == 0) {
+        return CS_FAIL(err, CS_EINVAL, "", "no log given, accepted: one or more");
+    }
+    CS_TRY(check_texts(options, err));
+    CS_TRY(check_logs(logs, names, n, options, err));
+    cs_status status = cs_calibration_new(logs, n, options, &c, err);
     if (status == CS_OK) {
-        describe(c, logs[0], options);
         status = calibrate(c, logs, n, options, err);
     }
     if (status != CS_OK) {
@@ -704,10 +768,10 @@ static void add_text_line(cs_text *text, const char *key, const char *value)
     }
 }
 
-static void add_outliers(const cs_calibration *c, cs_text *text)
+static void add_outliers(const cs_outlier *outliers, size_t n, cs_text *text)
 {
-    for (size_t o = 0; o < c->n_outliers; o++) {
-        const cs_outlier *outlier = &c->outliers[o];
+    for (size_t o = 0; o < n; o++) {
+        const cs_outlier *outlier = &outliers[o];
         cs_text_add(text, "# %-10s %llu B took %.2f us, %.2f expected: left out\n", "outlier",
                     (unsigned long long)outlier->point.bytes, outlier->point.time_s * 1e6,
                     outlier->expected_s * 1e6);
@@ -730,12 +794,9 @@ static void add_breaks(const cs_calibration *c, cs_text *text)
     }
 }
 
-static void add_heading(const cs_calibration *c, cs_text *text)
+/* What is known of the measurements; then how the logs were read. */
+static void add_origin(const cs_calibration *c, cs_text *text)
 {
-    cs_text_add(text, "# %s on %u ranks, %zu points, %s column\n",
-                cs_collective_name(c->collective), c->n_ranks, c->n_points,
-                cs_nccl_side_name(c->column));
-    add_text_line(text, "schedule", c->schedule);
     add_text_line(text, "machine", c->machine);
     add_text_line(text, "versions", c->versions);
     add_text_line(text, "source", c->source);
@@ -744,8 +805,10 @@ static void add_heading(const cs_calibration *c, cs_text *text)
     for (size_t l = 0; l < c->n_logs; l++) {
         cs_nccl_reading_text(&c->logs[l], text);
     }
-    add_outliers(c, text);
-    add_breaks(c, text);
+}
+
+static void add_columns(cs_text *text)
+{
     cs_text_add(text,
                 "# t(S) = A + S/R per regime, 95 %% confidence intervals in brackets; GB/s = 1e9 "
                 "B/s\n"
@@ -754,6 +817,18 @@ static void add_heading(const cs_calibration *c, cs_text *text)
                 "held med", "held max");
     cs_text_add(text, "# %10s %12s %6s  %-30s  %-27s %9s %10s %9s %9s %9s %9s\n", "(B)", "(B)", "",
                 "(us)", "(GB/s)", "(us)", "(GB/s)", "(%)", "(%)", "(%)", "(%)");
+}
+
+static void add_heading(const cs_calibration *c, cs_text *text)
+{
+    cs_text_add(text, "# %s on %u ranks, %zu points, %s column\n",
+                cs_collective_name(c->collective), c->n_ranks, c->n_points,
+                cs_nccl_side_name(c->column));
+    add_text_line(text, "schedule", c->schedule);
+    add_origin(c, text);
+    add_outliers(c->outliers, c->n_outliers, text);
+    add_breaks(c, text);
+    add_columns(text);
 }
 
 /* "value [low, high]", open where the interval is not bounded. */
@@ -805,8 +880,66 @@ static void add_error(cs_text *text, const char *what, const cs_fit_error *error
                 100 * error->max_ratio, error->n);
 }
 
+/* "# log        nic.log: allreduce on 16 ranks, 29 points" and its errors. */
+static void add_level_log(const cs_level_log *log, cs_text *text)
+{
+    char what[192];
+
+    cs_text_add(text, "# %-10s %s: %s", "of", log->name, log->what);
+    if (log->n_ranks > 0) {
+        cs_text_add(text, " on %u ranks", log->n_ranks);
+    }
+    cs_text_add(text, ", %zu points", log->n_points);
+    if (log->n_unused > 0) {
+        cs_text_add(text, "; %zu rows do not show it", log->n_unused);
+    }
+    cs_text_add(text, "\n");
+    if (log->n_points > 0) {
+        (void)snprintf(what, sizeof what, "%s, fitted", log->name);
+        add_error(text, what, &log->fitted);
+    }
+    if (log->left_out.n > 0) {
+        (void)snprintf(what, sizeof what, "%s, from the other logs alone", log->name);
+        add_error(text, what, &log->left_out);
+    }
+}
+
+static void add_level(const cs_level *level, const char *name, cs_text *text)
+{
+    if (level->n_regimes == 0) {
+        cs_text_add(text, "# %-10s not measured\n", name);
+        return;
+    }
+    cs_text_add(text, "#\n# %-10s %zu points; S is the size of a message\n", name, level->n_points);
+    add_outliers(level->outliers, level->n_outliers, text);
+    add_columns(text);
+    for (size_t r = 0; r < level->n_regimes; r++) {
+        add_regime(&level->regimes[r], text);
+    }
+    add_error(text, "messages, fitted", &level->in_sample);
+    add_error(text, "messages, held out, size by size", &level->held_out);
+    for (size_t l = 0; l < level->n_logs; l++) {
+        add_level_log(&level->logs[l], text);
+    }
+}
+
+static void add_levels(const cs_calibration *c, cs_text *text)
+{
+    cs_text_add(text, "# two levels, %u GPUs a server, %s, %s column\n", c->levels->gpus_per_server,
+                c->levels->is_any ? "any collective" : cs_collective_name(c->collective),
+                cs_nccl_side_name(c->column));
+    cs_text_add(text, "# %-10s %s is taken for what ran\n", "schedule", c->schedule);
+    add_origin(c, text);
+    add_level(&c->levels->of[CS_NVLINK], "NVLink", text);
+    add_level(&c->levels->of[CS_NIC], "NIC", text);
+}
+
 void cs_calibration_table(const cs_calibration *calibration, cs_text *text)
 {
+    if (calibration->levels != NULL) {
+        add_levels(calibration, text);
+        return;
+    }
     add_heading(calibration, text);
     for (size_t r = 0; r < calibration->n_regimes; r++) {
         add_regime(&calibration->regimes[r], text);

@@ -54,26 +54,68 @@ typedef struct cs_break {
     char     from[CS_NCCL_CHOICE_BYTES], to[CS_NCCL_CHOICE_BYTES]; /* may be empty */
 } cs_break;
 
+/* ---- two levels: the ports of NVLink and of the NICs (study/levels.h makes them) ---- */
+
+/* What one log says of a level, and how well it is described. Errors are of the times in the log.
+ */
+typedef struct cs_level_log {
+    char         name[128];          /* without folders */
+    char         what[32];           /* "allreduce", "osu_latency" */
+    uint32_t     n_ranks;            /* of a collective; 0: messages between two */
+    size_t       n_points, n_unused; /* rows that are fitted; rows that say nothing of the level */
+    cs_fit_error fitted;
+    cs_fit_error left_out; /* by the other logs alone; n = 0: there are none, or other sizes */
+} cs_level_log;
+
+/* The ports of a fabric: over the bytes of one message, A is alpha_s and 1 / B bandwidth_Bps. */
+typedef struct cs_level {
+    size_t        n_regimes; /* 0: nothing was measured there */
+    cs_regime     regimes[CS_MAX_REGIMES];
+    size_t        n_points;
+    cs_fit_error  in_sample, held_out; /* of messages, over all points */
+    size_t        n_outliers;
+    cs_outlier    outliers[CS_MAX_OUTLIERS];
+    cs_level_log *logs; /* owned */
+    size_t        n_logs;
+} cs_level;
+
+enum { CS_LEVELS = 2 }; /* CS_NIC, CS_NVLINK */
+
+typedef struct cs_levels {
+    uint32_t gpus_per_server; /* where NICs were measured; else the largest number of ranks */
+    bool     is_any;          /* messages alone were measured: good for every collective */
+    cs_level of[CS_LEVELS];
+} cs_levels;
+
+/* The regime of a message; between two of them what joins them. False above the largest message,
+ * and below the smallest one unless `extends`: the outer regime then. */
+bool cs_level_regime(const cs_level *level, uint64_t message_bytes, bool extends,
+                     cs_regime *regime_p);
+
+/* A calibration of two levels has `levels`, the texts, logs, column, seed, the schedule that is
+ * taken for what ran and the collective; the rest is of one port for each rank, and empty there. */
 typedef struct cs_calibration {
+    cs_levels    *levels; /* owned; NULL: one port for each rank */
     cs_collective collective;
     uint32_t      n_ranks;
     bool          extrapolate; /* other numbers of ranks are answered, too; default: not */
     cs_nccl_side  column;      /* which side of the table was used */
-    char          schedule[CS_NCCL_SCHEDULE_BYTES]; /* that was run, "ring"; empty: NCCL's own */
-    size_t        n_points;
-    char          machine[128]; /* texts may be empty */
-    char          versions[128];
-    char          source[256];
-    char          date[64];
-    char          note[320];
-    size_t        n_regimes; /* 1 .. CS_MAX_REGIMES, ranges increase */
-    cs_regime     regimes[CS_MAX_REGIMES];
-    cs_fit_error  in_sample, held_out; /* over all points */
-    uint64_t      hold_out_every;      /* k; 0: was not asked for */
-    cs_fit_error  every;               /* with every k-th size left out */
-    uint64_t      seed;                /* of the bootstrap */
-    size_t        n_outliers;          /* left out */
-    cs_outlier    outliers[CS_MAX_OUTLIERS];
+    char          schedule[CS_NCCL_SCHEDULE_BYTES]; /* that was run, "ring"; empty: NCCL's own; of
+                                                       two levels, what is taken for it */
+    size_t       n_points;
+    char         machine[128]; /* texts may be empty */
+    char         versions[128];
+    char         source[256];
+    char         date[64];
+    char         note[320];
+    size_t       n_regimes; /* 1 .. CS_MAX_REGIMES, ranges increase */
+    cs_regime    regimes[CS_MAX_REGIMES];
+    cs_fit_error in_sample, held_out; /* over all points */
+    uint64_t     hold_out_every;      /* k; 0: was not asked for */
+    cs_fit_error every;               /* with every k-th size left out */
+    uint64_t     seed;                /* of the bootstrap */
+    size_t       n_outliers;          /* left out */
+    cs_outlier   outliers[CS_MAX_OUTLIERS];
 
     size_t          n_breaks;
     cs_break        breaks[CS_MAX_REGIMES];
@@ -115,13 +157,25 @@ cs_status cs_calibrate_logs(const cs_nccl_log *const *logs, const char *const *n
                             const cs_calibrate_options *options, cs_calibration **calibration_p,
                             cs_error *err);
 
+/* What can be said of any log before it is fitted: its collective is known, its times are those of
+ * the operation, and no result is wrong in the column that is used. *line_p is the line at fault.
+ */
+cs_status cs_calibrate_check(const cs_nccl_log *log, const cs_calibrate_options *options,
+                             int *line_p, cs_error *err);
+
+/* A calibration that has what the options and the logs say, and how the logs were read; to be
+ * filled. `first` is the one that texts are taken from. */
+cs_status cs_calibration_new(const cs_nccl_log *const *logs, size_t n,
+                             const cs_calibrate_options *options, cs_calibration **calibration_p,
+                             cs_error *err);
+
 /* Frees a calibration of cs_calibrate() or cs_calibration_load(); NULL is allowed. */
 void cs_calibration_free(cs_calibration *calibration);
 
-/* The regime that holds `bytes` (nccl-tests' size column); between two of them what joins them,
- * intervals too, with the larger errors of both. CS_ENOTSUP, with what is accepted, for another
- * collective, for a size outside the measured range, and for another number of ranks unless
- * `extrapolate` is set. */
+/* The regime that holds `bytes` (nccl-tests' size column) in a calibration of one level; between
+ * two of them what joins them, intervals too, with the larger errors of both. CS_ENOTSUP, with what
+ * is accepted, for another collective, for a size outside the measured range, and for another
+ * number of ranks unless `extrapolate` is set. */
 cs_status cs_calibration_regime(const cs_calibration *calibration, cs_collective collective,
                                 uint32_t n_ranks, uint64_t bytes, cs_regime *regime_p,
                                 cs_error *err);

@@ -28,8 +28,21 @@ typedef struct log_keys {
     size_t          n_skipped, n_doubts;
 } log_keys;
 
+/* A level with its lists. */
+typedef struct level_keys {
+    cs_level      level;
+    int           fabric; /* as level_words */
+    cs_regime    *regimes;
+    cs_outlier   *outliers;
+    cs_level_log *logs;
+    size_t        n_regimes, n_outliers, n_logs;
+} level_keys;
+
 typedef struct root_keys {
     cs_calibration  c; /* first: the writer has no more */
+    uint32_t        gpus_per_server;
+    level_keys     *levels;
+    size_t          n_levels;
     log_keys       *logs;
     cs_regime      *regimes;
     cs_outlier     *outliers;
@@ -129,7 +142,7 @@ static const cs_field a_log[] = {
 static const cs_field regime_fields[] = {
     FIELD(cs_regime, min_bytes, "min_bytes", 1, MOST),
     FIELD(cs_regime, max_bytes, "max_bytes", 1, MOST),
-    FIELD(cs_regime, n_points, "points", CS_REGIME_SIZES, MOST),
+    FIELD(cs_regime, n_points, "points", 1, MOST),
     FIELD(cs_regime, line.intercept_s, "intercept_s", 0, 1e6),
     FIELD(cs_regime, line.intercept_low_s, "intercept_low_s", 0, 1e6),
     FIELD(cs_regime, line.intercept_high_s, "intercept_high_s", 0, 1e9),
@@ -143,6 +156,65 @@ static const cs_field regime_fields[] = {
 };
 static const cs_field a_regime[] = {
     {.name = "regime", .type = CS_FIELD_OBJECT, .fields = regime_fields}, CS_FIELD_END};
+
+/* One log of a level. */
+#define LOG_ERRORS(field, prefix)                                                                  \
+    FIELD(cs_level_log, field.mean_ratio, prefix "_mean_ratio", 0, MOST),                          \
+    FIELD(cs_level_log, field.median_ratio, prefix "_median_ratio", 0, MOST),                      \
+    FIELD(cs_level_log, field.max_ratio, prefix "_max_ratio", 0, MOST),                            \
+    FIELD(cs_level_log, field.n, prefix "_points", 0, MOST)
+
+static const cs_field level_log_fields[] = {
+    TEXT(cs_level_log, name, "name"),
+    TEXT(cs_level_log, what, "what"),
+    FIELD(cs_level_log, n_ranks, "ranks", 0, CS_MAX_RANKS),
+    FIELD(cs_level_log, n_points, "points", 0, MOST),
+    FIELD(cs_level_log, n_unused, "unused_rows", 0, MOST),
+    LOG_ERRORS(fitted, "fit"),
+    LOG_ERRORS(left_out, "left_out"),
+    CS_FIELD_END,
+};
+static const cs_field a_level_log[] = {
+    {.name = "log", .type = CS_FIELD_OBJECT, .fields = level_log_fields}, CS_FIELD_END};
+
+/* In the order of the fabrics. */
+static const cs_field level_fields[] = {
+    CS_KEY_OF(CS_FIELD_CHOICE, level_keys, fabric, "fabric", .choices = "nic|nvlink",
+              .is_required = true),
+    FIELD(level_keys, level.n_points, "points", 1, MOST),
+    ERRORS(level_keys, level.),
+    CS_KEY_LIST(level_keys, outliers, n_outliers, "outliers", an_outlier, .min = 1,
+                .max = CS_MAX_OUTLIERS),
+    CS_KEY_LIST(level_keys, logs, n_logs, "logs", a_level_log, .min = 1, .max = 1e6,
+                .is_required = true),
+    CS_KEY_LIST(level_keys, regimes, n_regimes, "regimes", a_regime, .min = 1,
+                .max = CS_MAX_REGIMES, .is_required = true),
+    CS_FIELD_END,
+};
+static const cs_field a_level[] = {
+    {.name = "level", .type = CS_FIELD_OBJECT, .fields = level_fields}, CS_FIELD_END};
+
+#define LEVELS_FORMAT "collsim-calibration-levels-1"
+
+/* What a calibration of two levels has in place of the root below. */
+static const cs_field levels_fields[] = {
+    {.name = "format", .type = CS_FIELD_CHOICE, .offset = CS_NOWHERE, .choices = LEVELS_FORMAT,
+     .is_required = true},
+    CS_KEY_OF(CS_FIELD_CHOICE, root_keys, c.column, "column", .choices = "out-of-place|in-place",
+              .is_required = true), /* as cs_nccl_side */
+    FIELD(root_keys, gpus_per_server, "gpus_per_server", 1, CS_MAX_RANKS),
+    TEXT(root_keys, c.schedule, "schedule"),
+    TEXT(root_keys, c.machine, "machine"),
+    TEXT(root_keys, c.versions, "versions"),
+    TEXT(root_keys, c.source, "source"),
+    TEXT(root_keys, c.date, "date"),
+    TEXT(root_keys, c.note, "note"),
+    MAYBE(root_keys, c.seed, "seed"),
+    CS_KEY_LIST(root_keys, logs, n_logs, "logs", a_log, .min = 1, .max = 1e6),
+    CS_KEY_LIST(root_keys, levels, n_levels, "levels", a_level, .min = 1, .max = CS_LEVELS,
+                .is_required = true),
+    CS_FIELD_END,
+};
 
 static const cs_field root_fields[] = {
     {.name = "format", .type = CS_FIELD_CHOICE, .offset = CS_NOWHERE, .choices = "collsim-calibration-1",
@@ -252,8 +324,52 @@ static void add_list(cs_text *text, const char *key, const cs_field *fields, con
     }
 }
 
+static void add_regimes(cs_text *text, const cs_regime *regimes, size_t n)
+{
+    cs_text_add(text, "  \"regimes\": [\n");
+    for (size_t r = 0; r < n; r++) {
+        cs_text_add(text, "    {\n");
+        add_fields(text, regime_fields, &regimes[r], "      ", ",\n");
+        cs_text_add(text, "\n    }%s\n", r + 1 < n ? "," : "");
+    }
+    cs_text_add(text, "  ]\n");
+}
+
+static void add_levels(cs_text *text, const cs_calibration *c)
+{
+    const root_keys root     = {.c = *c, .gpus_per_server = c->levels->gpus_per_server};
+    bool            is_first = true;
+
+    add_fields(text, levels_fields, &root, "  ", ",\n");
+    cs_text_add(text, ",\n");
+    add_logs(text, c);
+    cs_text_add(text, "  \"levels\": [");
+    for (int l = 0; l < CS_LEVELS; l++) {
+        const cs_level  *level = &c->levels->of[l];
+        const level_keys keys  = {.level = *level, .fabric = l};
+        if (level->n_regimes == 0) {
+            continue;
+        }
+        cs_text_add(text, "%s{\n", is_first ? "" : ", ");
+        add_fields(text, level_fields, &keys, "  ", ",\n");
+        cs_text_add(text, ",\n");
+        add_list(text, "outliers", outlier_fields, level->outliers, sizeof(cs_outlier),
+                 level->n_outliers);
+        add_list(text, "logs", level_log_fields, level->logs, sizeof(cs_level_log), level->n_logs);
+        add_regimes(text, level->regimes, level->n_regimes);
+        cs_text_add(text, "  }");
+        is_first = false;
+    }
+    cs_text_add(text, "]\n}\n");
+}
+
 void cs_calibration_json(const cs_calibration *calibration, cs_text *text)
 {
+    if (calibration->levels != NULL) {
+        cs_text_add(text, "{\n");
+        add_levels(text, calibration);
+        return;
+    }
     cs_text_add(text, "{\n");
     add_fields(text, root_fields, calibration, "  ", ",\n");
     cs_text_add(text, ",\n");
@@ -264,13 +380,8 @@ void cs_calibration_json(const cs_calibration *calibration, cs_text *text)
              calibration->n_breaks);
     add_list(text, "other_ranks", other_fields, calibration->others, sizeof(cs_other_ranks),
              calibration->n_others);
-    cs_text_add(text, "  \"regimes\": [\n");
-    for (size_t r = 0; r < calibration->n_regimes; r++) {
-        cs_text_add(text, "    {\n");
-        add_fields(text, regime_fields, &calibration->regimes[r], "      ", ",\n");
-        cs_text_add(text, "\n    }%s\n", r + 1 < calibration->n_regimes ? "," : "");
-    }
-    cs_text_add(text, "  ]\n}\n");
+    add_regimes(text, calibration->regimes, calibration->n_regimes);
+    cs_text_add(text, "}\n");
 }
 
 /* ---- reading ---- */
@@ -392,14 +503,79 @@ static void take_lists(cs_reading *r, const root_keys *keys, cs_calibration *c)
     }
 }
 
+/* One level, whose lists are checked as those of a calibration are. */
+static void take_level(cs_reading *r, const cs_place *place, const level_keys *keys,
+                       cs_calibration *c)
+{
+    cs_level *level = &c->levels->of[keys->fabric];
+    cs_place  list  = cs_place_get(place, "regimes");
+
+    if (level->n_regimes > 0) {
+        CS_REFUSE(r, place, CS_EINVAL, "the fabric stands twice");
+        return;
+    }
+    *level = keys->level;
+    for (size_t i = 0; i < keys->n_regimes && !cs_reading_failed(r); i++) {
+        cs_place    item  = cs_place_item(&list, i);
+        const char *wrong = wrong_with_regime(&keys->regimes[i], i == 0, 1, 1);
+        if (wrong != NULL) {
+            CS_REFUSE(r, &item, CS_EINVAL, "%s", wrong);
+        }
+        level->regimes[i] = keys->regimes[i];
+    }
+    level->n_regimes  = keys->n_regimes;
+    level->n_outliers = keys->n_outliers;
+    if (keys->n_outliers > 0) {
+        memcpy(level->outliers, keys->outliers, keys->n_outliers * sizeof *level->outliers);
+    }
+    level->logs = CS_NEW(cs_level_log, keys->n_logs);
+    if (level->logs == NULL) {
+        (void)CS_NO_MEMORY(&r->error, "%zu logs", keys->n_logs);
+        return;
+    }
+    level->n_logs = keys->n_logs;
+    memcpy(level->logs, keys->logs, keys->n_logs * sizeof *level->logs);
+    for (size_t i = 0; i < keys->n_logs; i++) {
+        if (keys->logs[i].n_ranks > 0 &&
+            cs_collective_find(keys->logs[i].what, &c->collective, NULL) == CS_OK) {
+            c->levels->is_any = false;
+        }
+    }
+}
+
+static void take_levels(cs_reading *r, const cs_place *root, const root_keys *keys,
+                        cs_calibration *c)
+{
+    cs_place list = cs_place_get(root, "levels");
+
+    c->levels = CS_NEW(cs_levels, 1);
+    if (c->levels == NULL) {
+        (void)CS_NO_MEMORY(&r->error, "two levels");
+        return;
+    }
+    c->levels->gpus_per_server = keys->gpus_per_server;
+    c->levels->is_any          = true;
+    for (size_t l = 0; l < keys->n_levels && !cs_reading_failed(r); l++) {
+        cs_place item = cs_place_item(&list, l);
+        take_level(r, &item, &keys->levels[l], c);
+    }
+}
+
 /* The whole file into `c`. */
 static void read_root(cs_reading *r, json_t *tree, cs_calibration *c)
 {
-    cs_place   root = cs_place_root(tree);
-    root_keys *keys = CS_ARENA_NEW(r->arena, root_keys, 1);
+    cs_place    root   = cs_place_root(tree);
+    root_keys  *keys   = CS_ARENA_NEW(r->arena, root_keys, 1);
+    const char *format = json_string_value(json_object_get(tree, "format"));
 
     if (keys == NULL) {
         (void)CS_NO_MEMORY(&r->error, "a calibration");
+    } else if (format != NULL && strcmp(format, LEVELS_FORMAT) == 0) {
+        if (cs_read_fields(r, &root, levels_fields, keys)) {
+            *c = keys->c;
+            take_levels(r, &root, keys, c);
+            take_logs(r, keys, c);
+        }
     } else if (cs_read_fields(r, &root, root_fields, keys)) {
         *c = keys->c;
         take_regimes(r, &root, keys, c);

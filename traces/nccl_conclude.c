@@ -7,10 +7,9 @@
  * had no column redop for AllGather and left it blank for AlltoAll. New versions write "none" for
  * both, which is not enough.
  */
-#include "traces/nccl_conclude.h"
+#include "traces/nccl_reader.h"
 
 #include "cs/cluster.h"
-#include "traces/nccl_rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -128,6 +127,9 @@ static cs_status name_collective(cs_nccl_log *log, const cs_nccl_heading *headin
         return CS_OK;
     }
     if (!cs_nccl_find_program(program, &log->collective)) {
+        if (strcmp(program, "sendrecv_perf") == 0) { /* every rank sends to the next one */
+            log->measured = CS_NCCL_MESSAGE;
+        }
         return CS_OK;
     }
     log->collective_from = is_stated ? CS_NCCL_STATED : CS_NCCL_COMMAND;
@@ -214,6 +216,16 @@ static cs_status count_ranks(cs_nccl_log *log, const cs_nccl_heading *heading, u
     return CS_OK;
 }
 
+/* On how many hosts, as far as the Rank lines are all there and say it. */
+static uint32_t count_hosts(const cs_nccl_heading *heading)
+{
+    const uint32_t first    = heading->n_hosts > 1 ? heading->first_host : heading->on_host;
+    const bool     is_whole = heading->n_hosts > 0 && heading->n_rank_lines == heading->n_listed &&
+                          !heading->is_scattered && heading->on_host == first;
+
+    return is_whole ? heading->n_hosts : 0;
+}
+
 static cs_status conclude(cs_nccl_log *log, const cs_nccl_heading *heading, uint32_t n_ranks,
                           int *line_p, cs_error *err)
 {
@@ -228,6 +240,7 @@ static cs_status conclude(cs_nccl_log *log, const cs_nccl_heading *heading, uint
     CS_TRY(intersect(log, &quotient, line_p, err));
     CS_TRY(name_collective(log, heading, quotient, err));
     CS_TRY(bound_ranks(log, quotient, err));
+    log->n_hosts = heading->n_groups > 1 ? 0 : count_hosts(heading);
     return count_ranks(log, heading, n_ranks, line_p, err);
 }
 

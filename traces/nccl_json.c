@@ -11,14 +11,12 @@
  * "status", "time_us", "algbw_gbps", "busbw_gbps", "allreduce_mismatching_ranks"}]}: any order of
  * collectives and widths (ranks), sizes increasing in each.
  */
-#include "traces/nccl_json.h"
+#include "traces/nccl_reader.h"
 
 #include "base/alloc.h"
 #include "cs/cluster.h"
 #include "input/locate.h"
 #include "input/reader.h"
-#include "traces/nccl_conclude.h"
-#include "traces/nccl_rows.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -485,6 +483,70 @@ static void read_simllm(cs_reading *r, const cs_place *root, const char *name, c
     }
 }
 
+/* ---- nvbandwidth ---- */
+
+/* One matrix, of which every cell is a row. */
+static void read_matrix(cs_reading *r, const cs_place *place, const char *test, bool is_both,
+                        const char *name, cs_nccl_logs *logs)
+{
+    cs_place     matrix   = cs_place_get(place, "bandwidth_matrix");
+    cs_nccl_log *log      = NULL;
+    size_t       capacity = 0;
+
+    if (cs_nccl_log_new(name, test, &log, &r->error) != CS_OK) {
+        return;
+    }
+    for (size_t i = 0; i < cs_read_elements(r, &matrix); i++) {
+        cs_place line = cs_place_item(&matrix, i);
+        for (size_t k = 0; k < cs_read_elements(r, &line); k++) {
+            cs_place    cell    = cs_place_item(&line, k);
+            const char *text    = json_string_value(cell.node);
+            cs_nccl_row row     = {0};
+            cs_error    why     = {0};
+            bool        has_row = false;
+            if (text == NULL) {
+                cs_refuse_kind(r, &cell, "a text with a number, or \"N/A\"");
+            } else if (cs_link_pair_row(text, is_both, &row, &has_row, &why) != CS_OK) {
+                CS_REFUSE(r, &cell, why.status, "%s", why.message);
+            } else if (has_row) {
+                (void)push(r, log, &capacity, &row);
+            }
+        }
+    }
+    if (cs_reading_failed(r) || log->n_rows == 0) {
+        cs_nccl_log_free(log);
+        return;
+    }
+    log->measured       = CS_NCCL_RATE;
+    log->reading.n_rows = log->n_rows;
+    (void)snprintf(log->program, sizeof log->program, "nvbandwidth");
+    (void)cs_nccl_logs_add(logs, log, name, &r->error);
+}
+
+/* {"nvbandwidth": {"testcases": [{"name", "status", "bandwidth_description", "bandwidth_matrix":
+ * [["N/A", "276.1"], ..]}]}}; those between GPUs are taken. */
+static void read_nvbandwidth(cs_reading *r, const cs_place *root, const char *name,
+                             cs_nccl_logs *logs)
+{
+    cs_place     run      = cs_place_get(root, "nvbandwidth");
+    cs_place     list     = cs_place_get(&run, "testcases");
+    const size_t n_before = logs->n;
+
+    for (size_t i = 0; i < cs_read_elements(r, &list); i++) {
+        cs_place test             = cs_place_item(&list, i);
+        char     description[160] = "", title[64] = "";
+        bool     is_both = false;
+        read_text(r, &test, "name", title, sizeof title);
+        read_text(r, &test, "bandwidth_description", description, sizeof description);
+        if (!cs_reading_failed(r) && cs_link_pairs(description, &is_both)) {
+            read_matrix(r, &test, title, is_both, name, logs);
+        }
+    }
+    if (!cs_reading_failed(r) && logs->n == n_before) {
+        CS_REFUSE(r, &list, CS_EPARSE, "no rate between GPUs was measured");
+    }
+}
+
 /* ---- either ---- */
 
 cs_status cs_nccl_json_parse(const char *text, size_t length, const char *name, uint32_t n_ranks,
@@ -502,19 +564,19 @@ cs_status cs_nccl_json_parse(const char *text, size_t length, const char *name, 
         read_nccl(&r, &root, n_ranks, name, logs);
     } else if (cs_place_has(&root, "collectives")) {
         read_simllm(&r, &root, name, logs);
+    } else if (cs_place_has(&root, "nvbandwidth")) {
+        read_nvbandwidth(&r, &root, name, logs);
     } else {
         CS_REFUSE(&r, &root, CS_EPARSE,
-                  "JSON without \"results\" (nccl-tests -J) or \"collectives\" (SimLLM)");
+                  "JSON without \"results\" (nccl-tests -J), \"collectives\" (SimLLM) or "
+                  "\"nvbandwidth\"");
     }
     json_decref(tree);
     cs_arena_free(&arena);
     if (!cs_reading_failed(&r)) {
         return CS_OK;
     }
-    while (logs->n > n_before) {
-        cs_nccl_log_free(logs->logs[--logs->n]);
-        cs_free(logs->names[logs->n]);
-    }
+    cs_nccl_logs_cut(logs, n_before);
     if (r.error.status != CS_ENOMEM) {
         cs_locate(text, length, r.error.where, r.key_is_wrong, &line, &column);
         cs_error_locate(&r.error, name, line, column);

@@ -3,7 +3,7 @@
  * count and type, then 8 fields, or 16 with per-iteration columns: time, algbw, busbw, #wrong and,
  * with 16, four more, for each of the two sides; last a time stamp of two fields, which is dropped.
  * So the number of fields behind the operation says which of them there are. */
-#include "traces/nccl_rows.h"
+#include "traces/nccl_reader.h"
 
 #include "base/text.h"
 #include "cs/cluster.h"

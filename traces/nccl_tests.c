@@ -14,9 +14,7 @@
 #include "cs/cluster.h"
 #include "cs/units.h"
 #include "traces/log_line.h"
-#include "traces/nccl_conclude.h"
-#include "traces/nccl_json.h"
-#include "traces/nccl_rows.h"
+#include "traces/nccl_reader.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -202,8 +200,7 @@ static bool is_of_launcher(const cs_log_line *line)
     return word[strlen(word) - 1] == '$';
 }
 
-/* Count a line of which nothing is taken, by what it looks like. */
-static void skip_line(cs_nccl_reading *reading, const cs_log_line *line)
+void cs_nccl_skip_line(cs_nccl_reading *reading, const cs_log_line *line)
 {
     cs_nccl_remark_kind kind = CS_NCCL_OTHERS;
 
@@ -344,6 +341,41 @@ static void read_device(cs_nccl_heading *heading, const char *text)
              bracket);
 }
 
+/* The host ends: has it as many ranks as the first one? */
+static void end_host(cs_nccl_heading *heading)
+{
+    if (heading->n_hosts == 1) {
+        heading->first_host = heading->on_host;
+    }
+    heading->is_scattered = heading->is_scattered || heading->on_host != heading->first_host;
+}
+
+/* "on HOST device": whose GPU it is. Hosts come one behind the other. */
+static void read_host(cs_nccl_heading *heading, const cs_log_line *line)
+{
+    const char *host = "";
+
+    for (size_t t = 0; t + 1 < line->n_tokens && t + 1 < CS_LOG_MAX_TOKENS; t++) {
+        host = strcmp(line->tokens[t].text, "on") == 0 ? line->tokens[t + 1].text : host;
+    }
+    heading->n_rank_lines++;
+    if (heading->n_hosts > 0 && strncmp(heading->host, host, sizeof heading->host - 1) == 0) {
+        heading->on_host++;
+        return;
+    }
+    if (heading->n_hosts > 0) {
+        end_host(heading);
+    }
+    if (host[0] == '\0' || (heading->n_hosts > 0 && strcmp(heading->first_name, host) == 0)) {
+        heading->is_scattered = true;
+    }
+    (void)snprintf(heading->host, sizeof heading->host, "%.63s", host);
+    if (heading->n_hosts++ == 0) {
+        memcpy(heading->first_name, heading->host, sizeof heading->first_name);
+    }
+    heading->on_host = 1;
+}
+
 static cs_status read_rank(cs_nccl_heading *heading, cs_log_line *line, bool *is_used_p,
                            cs_error *err)
 {
@@ -365,6 +397,7 @@ static cs_status read_rank(cs_nccl_heading *heading, cs_log_line *line, bool *is
     if (number_after(line, "Group", &group) && group >= heading->n_groups) {
         heading->n_groups = (uint32_t)group + 1;
     }
+    read_host(heading, line);
     read_device(heading, line->text);
     return CS_OK;
 }
@@ -482,7 +515,7 @@ static cs_status read_heading(cs_nccl_heading *heading, cs_log_line *line, cs_nc
         CS_TRY(read_comment(heading, line, reading, &is_used, err));
     }
     if (!read_mentions(heading, line->text) && !is_used && !has_versions && !is_failure) {
-        skip_line(reading, line);
+        cs_nccl_skip_line(reading, line);
     }
     return CS_OK;
 }
@@ -521,9 +554,10 @@ static cs_status read_row(cs_nccl_log *log, size_t *capacity, cs_log_line *line,
     return cs_nccl_log_push(log, capacity, &row, err);
 }
 
-/* Read all lines; reader->line stands at the line at fault on an error. */
+/* Read all lines, or up to the first one of another benchmark's table (*is_other_p); reader->line
+ * stands at that line, or at the one at fault. */
 static cs_status read_lines(cs_nccl_log *log, cs_nccl_heading *heading, choice_list *choices,
-                            cs_log_reader *reader, cs_error *err)
+                            cs_log_reader *reader, bool *is_other_p, cs_error *err)
 {
     size_t    capacity = 0;
     bool      has_more = true;
@@ -531,6 +565,10 @@ static cs_status read_lines(cs_nccl_log *log, cs_nccl_heading *heading, choice_l
 
     CS_TRY(cs_log_reader_next(reader, &has_more, err));
     while (has_more) {
+        if (log->n_rows == 0 && cs_link_begins(&reader->line)) {
+            *is_other_p = true;
+            return CS_OK;
+        }
         if (cs_nccl_is_row(&reader->line)) {
             CS_TRY(read_row(log, &capacity, &reader->line, heading, err));
         } else if (!read_choice(choices, &reader->line, &status, err)) {
@@ -560,18 +598,18 @@ static cs_status refuse_without_rows(const cs_nccl_log *log, int *line_p, cs_err
                    log->reading.n_lines);
 }
 
-static cs_status read_log(cs_nccl_log *log, cs_log_reader *reader, uint32_t n_ranks, int *line_p,
-                          int *column_p, cs_error *err)
+static cs_status read_log(cs_nccl_log *log, cs_log_reader *reader, uint32_t n_ranks,
+                          bool *is_other_p, int *line_p, int *column_p, cs_error *err)
 {
     cs_nccl_heading heading = {0};
     choice_list     choices = {0};
-    cs_status       status  = read_lines(log, &heading, &choices, reader, err);
+    cs_status       status  = read_lines(log, &heading, &choices, reader, is_other_p, err);
 
     give_choices(&choices, log);
     cs_free(choices.choices);
     *line_p   = reader->line.number;
     *column_p = reader->line.fault_column;
-    if (status != CS_OK) {
+    if (status != CS_OK || *is_other_p) {
         return status;
     }
     *line_p              = 0;
@@ -608,36 +646,50 @@ cs_status cs_nccl_log_new(const char *name, const char *part, cs_nccl_log **log_
     return CS_OK;
 }
 
-/* The table that an open reader stands at; the status of opening it is `status`. */
+/* The tables that an open reader stands at; the status of opening it is `status`. */
 static cs_status parse(cs_log_reader *reader, cs_status status, const char *name, uint32_t n_ranks,
-                       cs_nccl_log **log_p, cs_error *err)
+                       cs_nccl_logs *logs, cs_error *err)
 {
     cs_nccl_log *log  = NULL;
     int          line = reader->line.number, column = reader->line.fault_column;
+    bool         is_other = false;
 
+    name = name != NULL ? name : "";
     if (status == CS_OK) {
         status = cs_nccl_log_new(name, NULL, &log, err);
     }
     if (status == CS_OK) {
-        status = read_log(log, reader, n_ranks, &line, &column, err);
+        status = read_log(log, reader, n_ranks, &is_other, &line, &column, err);
+    }
+    if (status == CS_OK && is_other) {
+        status = cs_link_logs_read(reader, log, name, n_ranks, logs, err);
+        log    = NULL;
+        line   = reader->line.number;
+        column = reader->line.fault_column;
     }
     cs_log_reader_close(reader);
     if (status != CS_OK) {
-        cs_error_locate(err, name != NULL ? name : "", line, column);
+        cs_error_locate(err, name, line, column);
         cs_nccl_log_free(log);
         return status;
     }
-    *log_p = log;
-    return CS_OK;
+    return is_other ? CS_OK : cs_nccl_logs_add(logs, log, name, err);
 }
 
 cs_status cs_nccl_log_parse(const char *text, size_t length, const char *name, uint32_t n_ranks,
                             cs_nccl_log **log_p, cs_error *err)
 {
     cs_log_reader reader = {0};
+    cs_nccl_logs  logs   = {0};
     cs_status     status = cs_log_reader_open(&reader, text, length, err);
 
-    return parse(&reader, status, name, n_ranks, log_p, err);
+    status = parse(&reader, status, name, n_ranks, &logs, err);
+    if (status == CS_OK) {
+        *log_p       = logs.logs[0];
+        logs.logs[0] = NULL;
+    }
+    cs_nccl_logs_free(&logs);
+    return status;
 }
 
 void cs_nccl_log_free(cs_nccl_log *log)
@@ -666,12 +718,17 @@ cs_status cs_nccl_logs_add(cs_nccl_logs *logs, cs_nccl_log *log, const char *nam
     return CS_OK;
 }
 
+void cs_nccl_logs_cut(cs_nccl_logs *logs, size_t n)
+{
+    while (logs->n > n) {
+        cs_nccl_log_free(logs->logs[--logs->n]);
+        cs_free(logs->names[logs->n]);
+    }
+}
+
 void cs_nccl_logs_free(cs_nccl_logs *logs)
 {
-    for (size_t l = 0; l < logs->n; l++) {
-        cs_nccl_log_free(logs->logs[l]);
-        cs_free(logs->names[l]);
-    }
+    cs_nccl_logs_cut(logs, 0);
     cs_free(logs->logs);
     cs_free(logs->names);
     *logs = (cs_nccl_logs){0};
@@ -681,21 +738,18 @@ cs_status cs_nccl_parse(const char *text, size_t length, const char *name, uint3
                         cs_nccl_logs *logs, cs_error *err)
 {
     cs_log_reader reader = {0};
-    cs_nccl_log  *log    = NULL;
     cs_status     status = cs_log_reader_open(&reader, text, length, err);
 
     if (status == CS_OK && cs_log_reader_peek(&reader) == '{') {
         cs_log_reader_close(&reader);
         return cs_nccl_json_parse(text, length, name, n_ranks, logs, err);
     }
-    CS_TRY(parse(&reader, status, name, n_ranks, &log, err));
-    return cs_nccl_logs_add(logs, log, name, err);
+    return parse(&reader, status, name, n_ranks, logs, err);
 }
 
 cs_status cs_nccl_read(const char *path, uint32_t n_ranks, cs_nccl_logs *logs, cs_error *err)
 {
     cs_log_reader reader = {0};
-    cs_nccl_log  *log    = NULL;
     char         *text   = NULL;
     size_t        length = 0;
     cs_status     status = cs_log_reader_open_file(&reader, path, err);
@@ -707,6 +761,5 @@ cs_status cs_nccl_read(const char *path, uint32_t n_ranks, cs_nccl_logs *logs, c
         cs_free(text);
         return status;
     }
-    CS_TRY(parse(&reader, status, path, n_ranks, &log, err));
-    return cs_nccl_logs_add(logs, log, path, err);
+    return parse(&reader, status, path, n_ranks, logs, err);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* traces/nccl_tests.h -- what a measurement of collectives says, and where it contradicts itself:
- * logs of nccl-tests, its JSON (-J), captured runs of our own, and SimLLM's JSON.
+/* traces/nccl_tests.h -- what a measurement of collectives or of a link says, and where it
+ * contradicts itself: logs of nccl-tests, its JSON (-J), captured runs of our own, SimLLM's JSON,
+ * and the tables of OSU's benchmarks, perftest, nvbandwidth (its JSON, too) and all_reduce_bench
+ * (link_logs.c).
  *
  * One log holds one table of one program (all_reduce_perf, all_gather_perf, ...). Rows are
  *   size count type [redop] [root] time algbw busbw #wrong  time algbw busbw #wrong
@@ -142,9 +144,19 @@ typedef enum cs_nccl_evidence {
     CS_NCCL_COLUMNS, /* from the columns and from busbw / algbw */
 } cs_nccl_evidence;
 
+/* What the time of a row is. */
+typedef enum cs_nccl_measured {
+    CS_NCCL_COLLECTIVE, /* of a collective on all ranks */
+    CS_NCCL_MESSAGE,    /* of one message, from its sender to its receiver */
+    CS_NCCL_RATE,       /* between two of many messages that are under way: what a link carries, and
+                           nothing of how long one takes */
+} cs_nccl_measured;
+
 enum { CS_NCCL_SCHEDULE_BYTES = 32 };
 
 typedef struct cs_nccl_log {
+    cs_nccl_measured measured; /* no collective: `collective` means nothing, sizes are those of a
+                                  message, rows have one side */
     char schedule[CS_NCCL_SCHEDULE_BYTES]; /* of a captured run, "ring"; empty: NCCL's own */
     bool is_part;                          /* one of several that a file holds */
 
@@ -155,13 +167,15 @@ typedef struct cs_nccl_log {
     uint32_t         n_ranks_listed; /* by the Rank lines; 0: none */
     uint32_t         n_ranks_low;    /* what busbw / algbw allows; 0, 0: nothing known */
     uint32_t         n_ranks_high;
-    bool             is_deviation; /* n_wrong is a deviation (column "error"), not a count */
-    bool             is_cputime;   /* times are those of the CPU, not of the operation */
-    char             device[64];   /* of the Rank lines, or empty */
-    char             versions[96]; /* of NCCL and nccl-tests, or empty */
-    cs_nccl_row     *rows;         /* sizes increase; in a captured run, some may be the same */
-    size_t           n_rows;       /* >= 1 */
-    cs_nccl_reading  reading;
+    uint32_t         n_hosts; /* by the Rank lines; 0: they are not all there, not in order, or the
+                                 hosts have different numbers of them */
+    bool            is_deviation; /* n_wrong is a deviation (column "error"), not a count */
+    bool            is_cputime;   /* times are those of the CPU, not of the operation */
+    char            device[64];   /* of the Rank lines, or empty */
+    char            versions[96]; /* of NCCL and nccl-tests, or empty */
+    cs_nccl_row    *rows;         /* sizes increase; in a captured run, some may be the same */
+    size_t          n_rows;       /* >= 1 */
+    cs_nccl_reading reading;
 } cs_nccl_log;
 
 /* The logs of one or more files, in the order in which they were read. `{0}` has none. */
@@ -182,10 +196,13 @@ cs_status cs_nccl_read(const char *path, uint32_t n_ranks, cs_nccl_logs *logs, c
 cs_status cs_nccl_parse(const char *text, size_t length, const char *name, uint32_t n_ranks,
                         cs_nccl_logs *logs, cs_error *err);
 
+/* Free the logs from `n` on. */
+void cs_nccl_logs_cut(cs_nccl_logs *logs, size_t n);
+
 void cs_nccl_logs_free(cs_nccl_logs *logs);
 
-/* A table alone, of `length` bytes (at most 256 MiB); `name` may be NULL. On CS_OK *log_p is the
- * caller's (cs_nccl_log_free). */
+/* A table alone (of several the first), of `length` bytes (at most 256 MiB); `name` may be NULL. On
+ * CS_OK *log_p is the caller's (cs_nccl_log_free). */
 cs_status cs_nccl_log_parse(const char *text, size_t length, const char *name, uint32_t n_ranks,
                             cs_nccl_log **log_p, cs_error *err);
 

@@ -12,6 +12,7 @@
 #include "algorithms/adapcc/adapcc.h"
 
 #include "algorithms/adapcc/late.h"
+#include "algorithms/lib/accept.h"
 
 #include <math.h>
 
@@ -271,6 +272,7 @@ static cs_status adapcc_check(const cs_scenario *scenario, void *options, cs_pla
     candidate         full = {0}, slow = {0};
     bool              is_better = false;
 
+    CS_TRY(cs_accept_all_nics(scenario, "adapcc", err));
     if (o.strategy[0] != '\0') {
         CS_TRY(check_file(scenario, options, plan, err));
         plan->ignores_arrivals = o.relay == 0;

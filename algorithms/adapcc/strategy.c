@@ -176,11 +176,8 @@ cs_status cs_logical_of_scenario(cs_logical *logical, const cs_scenario *scenari
                      .holds_both  = f != NULL && !cs_ports_are_shared(f->model, f->model_options)};
     CS_TRY(make_room(logical, err));
     for (uint32_t s = 0; s < logical->n_servers; s++) {
-        uint32_t           gpus = cs_server_gpus(c, s), nics = gpus / sharers;
-        size_t             n      = 0;
-        const cs_capacity *steps  = cs_capacity_of(scenario, s, &n);
-        double             slowed = n > 0 ? cs_slowdown_at(steps, n, 0) : 1;
-        cs_logical_nic     nic = {s, nic_Bps(c, s, false) / slowed, nic_Bps(c, s, true) / slowed};
+        uint32_t gpus = cs_server_gpus(c, s), nics = gpus / sharers;
+        double   out_Bps = nic_Bps(c, s, false), in_Bps = nic_Bps(c, s, true);
 
         logical->servers[s] = (cs_logical_server){
             .first_rank    = cs_server_first(c, s),
@@ -194,7 +191,11 @@ cs_status cs_logical_of_scenario(cs_logical *logical, const cs_scenario *scenari
         logical->servers[s].nvlink.bandwidth_Bps = cs_server_Bps(c, s, CS_NVLINK);
         logical->servers[s].cross.bandwidth_Bps  = cs_server_Bps(c, s, CS_CROSS);
         for (uint32_t i = 0; i < nics; i++) {
-            logical->nics[next_nic++] = nic;
+            size_t             n = 0;
+            const cs_capacity *steps =
+                cs_capacity_of(scenario, cs_server_first(c, s) + i * sharers, &n);
+            double slowed             = n > 0 ? cs_slowdown_at(steps, n, 0) : 1;
+            logical->nics[next_nic++] = (cs_logical_nic){s, out_Bps / slowed, in_Bps / slowed};
         }
         place_gpus(logical, s);
         CS_TRY(name_server(logical, s, err));

@@ -2,8 +2,8 @@
 /* Binary trees over the servers, pipelined. double_binary_tree is NCCL's AllReduce: half of the
  * buffer goes up and down one tree, the other half another one, in which leaves and inner nodes
  * have changed places, so that every rank sends and receives about 2 s in all (trees.h); with
- * `trees` = 1 everything goes over the first one. reduce_tree is one tree from the root of a Reduce
- * or Broadcast.
+ * `trees` = 1 everything goes over the first one. In a Broadcast or Reduce both hang from the root,
+ * and a port carries s. reduce_tree is one tree from the root, over whose ports 2 s go.
  *
  * In turn v an edge whose child has depth d, in a tree of height h, carries chunk v - (h - d) of
  * the tree's share up, and chunk v - (h + d - 1) down (v - (d - 1) where nothing goes up): what it
@@ -40,7 +40,8 @@ static const cs_field tree_table[] = {
     CS_OPTION(tree_options, trees, 2, 1, 2, "two complementary trees, or the first one alone"),
     CS_OPTION_CHOICE(
         tree_options, shape, "sanders|nccl",
-        "root in the middle of the servers, or server 0 with one child, as NCCL has it"),
+        "root in the middle of the servers, or server 0 with one child, as NCCL has it; where the "
+        "collective has a root, both trees hang from that"),
     CS_FIELD_END,
 };
 
@@ -62,10 +63,11 @@ static bool goes(cs_collective collective, int way)
 static cs_tree_shape shape_of(const cs_scenario *scenario, const tree_options *o)
 {
     bool has_root = cs_collective_has_root(scenario->collective);
-    return (cs_tree_shape){.n_trees = o->trees,
-                           .root    = has_root                 ? scenario->root
-                                      : o->shape == SHAPE_NCCL ? 0
-                                                               : CS_TREE_IN_ORDER};
+    return (cs_tree_shape){.n_trees   = o->trees,
+                           .root      = has_root                 ? scenario->root
+                                        : o->shape == SHAPE_NCCL ? 0
+                                                                 : CS_TREE_IN_ORDER,
+                           .is_rooted = has_root};
 }
 
 /* Turns in which a chunk is on its way. */
@@ -214,7 +216,7 @@ const cs_algorithm cs_algorithm_double_binary_tree = {
     .aliases       = "tree",
     .summary       = "half of the buffer over either of two trees, in chunks, as NCCL's trees",
     .source        = "P. Sanders, J. Speck, J. L. Traeff, Parallel Computing 35 (2009); NCCL 2.4",
-    .collectives   = 1u << CS_ALLREDUCE,
+    .collectives   = 1u << CS_ALLREDUCE | 1u << CS_BROADCAST | 1u << CS_REDUCE,
     .options       = tree_table,
     .options_bytes = sizeof(tree_options),
     .check         = tree_check,

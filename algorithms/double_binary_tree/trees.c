@@ -25,11 +25,16 @@ static uint32_t turn_of(const cs_tree_shape *shape, uint32_t n)
     return shape->root == CS_TREE_IN_ORDER ? n - 1 : 1;
 }
 
-/* The place of a server in tree `which`, and the server at a place. */
+/* The place of a server in tree `which`, and the server at a place. Below a root of both trees the
+ * others have places among themselves. */
 static uint32_t place_of(const cs_tree_shape *shape, uint32_t server, uint32_t which, uint32_t n)
 {
     if (which == 0) {
         return server;
+    }
+    if (shape->is_rooted) {
+        const cs_tree_shape below = {.root = CS_TREE_IN_ORDER};
+        return server == 0 ? 0 : 1 + place_of(&below, server - 1, which, n - 1);
     }
     return n % 2 == 0 ? n - 1 - server : (server + n - turn_of(shape, n)) % n;
 }
@@ -38,6 +43,10 @@ static uint32_t server_at(const cs_tree_shape *shape, uint32_t place, uint32_t w
 {
     if (which == 0) {
         return place;
+    }
+    if (shape->is_rooted) {
+        const cs_tree_shape below = {.root = CS_TREE_IN_ORDER};
+        return place == 0 ? 0 : 1 + server_at(&below, place - 1, which, n - 1);
     }
     return n % 2 == 0 ? n - 1 - place : (place + turn_of(shape, n)) % n;
 }

@@ -10,7 +10,9 @@
  *
  * With a root that is given, as NCCL has it, the first tree is that server with one child, the root
  * of a tree in order over the servers behind it. Both trees enter every server at the local rank of
- * the root, counted round in a server with fewer GPUs.
+ * the root, counted round in a server with fewer GPUs. The second tree is the mirror image or
+ * shifted, with another server at its root (`is_rooted` is false), or it, too, hangs from the root,
+ * and only the servers behind change places: what the root of a Broadcast or Reduce needs.
  *
  * Sources: P. Sanders, J. Speck, J. L. Traeff, "Two-tree algorithms for full bandwidth broadcast,
  * reduction and scan", Parallel Computing 35 (2009); NCCL's trees.cc for the shape with a root.
@@ -35,8 +37,9 @@ typedef struct cs_tree_edge {
 /* What trees are wanted. */
 #define CS_TREE_IN_ORDER UINT32_MAX
 typedef struct cs_tree_shape {
-    uint32_t n_trees; /* 1 or 2 */
-    uint32_t root;    /* rank at the root of the first tree, or CS_TREE_IN_ORDER: in the middle */
+    uint32_t n_trees;   /* 1 or 2 */
+    uint32_t root;      /* rank at the root of the first tree, or CS_TREE_IN_ORDER: in the middle */
+    bool     is_rooted; /* the root is that of both trees */
 } cs_tree_shape;
 
 /* The height of such trees, chains included; an upper bound where servers differ in GPUs. */

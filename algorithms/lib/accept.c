@@ -36,6 +36,26 @@ cs_status cs_accept_pairs(const cs_scenario *scenario, const char *algorithm, cs
     return CS_OK;
 }
 
+cs_status cs_accept_even_servers(const cs_scenario *scenario, const char *algorithm, cs_error *err)
+{
+    return !cs_capacity_is_single(scenario)
+               ? CS_OK
+               : CS_FAIL(err, CS_ENOTSUP, "faults",
+                         "%s divides what passes a server evenly among its NICs, and some of them "
+                         "are slower than others: accepted is the failover pool",
+                         algorithm);
+}
+
+cs_status cs_accept_all_nics(const cs_scenario *scenario, const char *algorithm, cs_error *err)
+{
+    return !cs_capacity_cuts_off(scenario)
+               ? CS_OK
+               : CS_FAIL(err, CS_ENOTSUP, "faults",
+                         "%s needs every NIC, and one dies that nothing takes the place of: "
+                         "accepted are the failovers pool and neighbour",
+                         algorithm);
+}
+
 uint32_t cs_uses_nvlink(const cs_cluster *cluster)
 {
     return cluster->gpus_per_server > 1 ? CS_USES_NVLINK : 0;

@@ -18,6 +18,13 @@ cs_status cs_accept_slots(const cs_scenario *scenario, const char *algorithm, ui
 enum { CS_MOST_PAIRED = 8192 };
 cs_status cs_accept_pairs(const cs_scenario *scenario, const char *algorithm, cs_error *err);
 
+/* Refuse single NICs that are slower than others of their server, for schedules that divide what
+ * passes a server evenly among its NICs by how slow it is. O(steps). */
+cs_status cs_accept_even_servers(const cs_scenario *scenario, const char *algorithm, cs_error *err);
+
+/* Refuse GPUs that are cut off, for schedules that need every NIC. O(steps). */
+cs_status cs_accept_all_nics(const cs_scenario *scenario, const char *algorithm, cs_error *err);
+
 /* CS_USES_NVLINK where the cluster has more than one GPU per server, else 0. */
 uint32_t cs_uses_nvlink(const cs_cluster *cluster);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* algorithms/lib/fallback.h -- another algorithm, with its default options, in the place of the
- * one that was asked for, where that has nothing to do or would be slower.
+ * one that was asked for, where that has nothing to do or would be slower. One that has an option
+ * `chosen` is told to run itself.
  */
 #ifndef CS_ALGORITHMS_LIB_FALLBACK_H
 #define CS_ALGORITHMS_LIB_FALLBACK_H
@@ -11,6 +12,11 @@
 enum { CS_RINGS = 3 };
 #define CS_RINGS_CHOICES "ring|nccl_rings|parallel_rings"
 extern const cs_algorithm *const cs_rings[CS_RINGS];
+
+/* Plain AllReduces that wait for every rank: what others are compared with, or run instead. In the
+ * order of their names but for the rings, and hierarchical, which end the list. */
+enum { CS_BASELINES = 8 };
+extern const cs_algorithm *const cs_baselines[CS_BASELINES];
 
 /* The note of a plan for each of them, e.g. CS_RINGS_NOTES("optcc", "no NIC is slow"). */
 #define CS_RINGS_NOTES(algorithm, why)                                                      \
@@ -37,13 +43,21 @@ cs_status cs_fastest_ring(const cs_scenario *scenario, uint32_t *ring_p, double 
 cs_status cs_ring_instead(const cs_scenario *scenario, int first, const char *const *notes,
                           int *chosen_p, cs_plan *plan, cs_error *err);
 
-/* Plan and closed form of an algorithm with its default options. */
-cs_status cs_fallback_check(const cs_algorithm *algorithm, const cs_scenario *scenario,
-                            cs_plan *plan, cs_error *err);
-double    cs_fallback_closed_form_s(const cs_algorithm *algorithm, const cs_scenario *scenario);
+/* Plan, time (as cs_fastest() says) and closed form of an algorithm with its default options, but
+ * for the value of its option `segments` (0: the default). */
+cs_status cs_fallback_check(const cs_algorithm *algorithm, uint32_t segments,
+                            const cs_scenario *scenario, cs_plan *plan, cs_error *err);
+cs_status cs_fallback_elapsed_s(const cs_algorithm *algorithm, uint32_t segments,
+                                const cs_scenario *scenario, double *elapsed_s_p, cs_error *err);
+double    cs_fallback_closed_form_s(const cs_algorithm *algorithm, uint32_t segments,
+                                    const cs_scenario *scenario);
+
+/* Has it an option `segments`? */
+bool cs_has_segments(const cs_algorithm *algorithm);
 
 /* Its stream. `{0}` may be closed. */
 typedef struct cs_fallback {
+    uint32_t            segments;  /* as above; set before it is opened */
     const cs_algorithm *algorithm; /* NULL: none is open */
     cs_plan             plan;      /* with what it keeps for its stream */
     void               *state;

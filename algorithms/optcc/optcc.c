@@ -10,8 +10,8 @@
  * Here: which schedule runs, or which ring instead. The slow servers are those whose NICs are slow
  * for the whole run. `auto` takes what ends first:
  *
- *   with slow servers   the best schedule around them, or the fastest ring (lib/fallback.h) on the
- *                       degraded NICs
+ *   with slow servers   the best schedule around them, R2CCL, or the fastest ring (lib/fallback.h)
+ *                       on the degraded NICs
  *   without             the fastest ring, or, where start-ups take a good part of its time, a
  *                       schedule around servers that are not slow, if that saves more of them
  *
@@ -24,8 +24,10 @@
  */
 #include "algorithms/lib/accept.h"
 #include "algorithms/lib/fallback.h"
+#include "algorithms/optcc/interleave.h"
 #include "algorithms/optcc/stream.h"
 #include "algorithms/optcc/time.h"
+#include "algorithms/r2ccl/r2ccl.h"
 #include "base/alloc.h"
 #include "cs/capacity.h"
 #include "cs/model.h"
@@ -40,6 +42,7 @@ enum {
 };
 
 static const double CLEARLY   = 1.1;  /* predictions are better than that */
+static const double ROUGHLY   = 1.3;  /* ... and those of R2CCL than that */
 static const double NEARLY    = 1.05; /* ... and these are worth a replay */
 static const double START_UPS = 0.02; /* so much of a ring's time is worth saving */
 static const double SAME      = 1e-12;
@@ -50,16 +53,21 @@ static const char *const healthy_notes[] = NOTES("no server's NIC is slow for th
 static const char *const few_notes[]     = NOTES("fewer than two servers are healthy");
 static const char *const bytes_notes[]   = NOTES("the buffer has too few bytes for sections");
 static const char *const slower_notes[]  = NOTES("it is faster than a way around the slow NICs");
+static const char        r2ccl_note[] =
+    "optcc: r2ccl runs instead: it ends before a ring, and before OptCC";
 static const char start_ups_note[] = "optcc: no NIC is slow; a way around servers saves start-ups";
 
-enum { CHOSEN_AUTO, CHOSEN_OPTCC, CHOSEN_RINGS /* and on: cs_rings */ };
+enum { CHOSEN_AUTO, CHOSEN_OPTCC, CHOSEN_R2CCL, CHOSEN_RINGS /* and on: cs_rings */ };
 enum { MOST_SLOW = 4096 };
+enum { LATE_AUTO, LATE_DELAY, LATE_INTERLEAVE };
 
 typedef struct optcc_options {
     uint32_t segments, rounds, sections, ramp;
     int      bubbles; /* auto, on, off */
     uint32_t copies;
     uint32_t around; /* servers that the schedule goes around; 0: a ring runs */
+    int      late;   /* of the enumeration */
+    uint32_t lead;
     int      chosen;
 } optcc_options;
 
@@ -76,7 +84,11 @@ static const cs_field table[] = {
                    "interleaved copies; more than 1 hide a latency that holds no port (loggp)"),
     CS_OPTION_AUTO(optcc_options, around, 1, MOST_SLOW - 1,
                    "servers that it goes around: the slow ones and, if more, the first others"),
-    CS_OPTION_CHOICE(optcc_options, chosen, "auto|optcc|" CS_RINGS_CHOICES,
+    CS_OPTION_CHOICE(optcc_options, late, "auto|delay|interleave",
+                     "with a late rank: wait for it, or let what does not need it go first"),
+    CS_OPTION_AUTO(optcc_options, lead, 0, 1 << 25,
+                   "sections that the sums of the healthy run ahead, if interleaved"),
+    CS_OPTION_CHOICE(optcc_options, chosen, "auto|optcc|r2ccl|" CS_RINGS_CHOICES,
                      "what runs; auto: the fastest"),
     CS_FIELD_END,
 };
@@ -145,6 +157,7 @@ static cs_optcc_setting setting_of(const cs_scenario *scenario, const double *sl
                           .nvlink_alpha_s    = nvlink->alpha_s,
                           .nvlink_lanes =
                               g > 1 ? cs_links_at_once(&scenario->cluster, CS_NVLINK) : 1};
+    t.nvlink_lanes     = t.nvlink_lanes > 0 ? t.nvlink_lanes : 1; /* none: alone in its socket */
     for (uint32_t i = 0; i < m; i++) {
         t.largest_slowdown = fmax(t.largest_slowdown, slowdowns[i]);
         t.sum_slowdown += slowdowns[i];
@@ -252,6 +265,7 @@ static cs_status make_detour(const cs_scenario *scenario, const cs_optcc_pick *p
                               .bubbles  = shape.has_bubbles ? 1 : 2,
                               .copies   = pick->copies,
                               .around   = around,
+                              .late     = LATE_DELAY,
                               .chosen   = CHOSEN_OPTCC},
                   .time_s  = pick->time_s};
     return make_plan(scenario, &shape, pick->copies, &d->plan, err);
@@ -275,7 +289,8 @@ static bool is_predictable(const cs_scenario *scenario)
     const cs_forecast *f = scenario->forecast;
 
     return f == NULL || (f->model->message_cost != NULL && scenario->cluster.topology == NULL &&
-                         scenario->cluster.sockets <= 1 && !(cs_last_arrival(scenario) > 0));
+                         scenario->cluster.sockets <= 1 && !(cs_last_arrival(scenario) > 0) &&
+                         !cs_capacity_is_single(scenario));
 }
 
 /* ---- the best way around ---- */
@@ -340,12 +355,142 @@ static cs_status find_detour(const search *s, detour *d, cs_error *err)
     return CS_OK;
 }
 
+/* ---- a late rank ---- */
+
+static const char interleave_note[] =
+    "optcc: no NIC is slow; what does not need the late rank goes first";
+
+/* Who is late, and who is slow: nobody else, or the late rank itself. `shape` has no sections. */
+static const char *late_and_slow(const cs_scenario *scenario, cs_interleave_shape *shape,
+                                 double *slowdown_p)
+{
+    uint32_t slow[MOST_SLOW], p = cs_n_servers(&scenario->cluster);
+    double   slowdowns[MOST_SLOW];
+    uint32_t m = servers_around(scenario, 0, slow, slowdowns), late = cs_last_rank(scenario);
+
+    *shape      = (cs_interleave_shape){.p        = p,
+                                        .late     = late,
+                                        .slow     = m == 0 ? late : slow[0],
+                                        .sections = CS_AUTO,
+                                        .lead     = CS_AUTO};
+    *slowdown_p = m == 0 ? 1 : slowdowns[0];
+    if (scenario->cluster.gpus_per_server > 1) {
+        return "servers of one GPU";
+    }
+    if (!(cs_last_arrival(scenario) > 0)) {
+        return "a late rank";
+    }
+    if (m > 1) {
+        return "one slow NIC at most";
+    }
+    return cs_interleave_ring(shape) < 2 || p < 3 ? "two other ranks" : NULL;
+}
+
+/* By alpha, whatever the model says: the order must be the same when it streams. */
+static cs_interleave_pace pace_of(const cs_scenario *scenario, double slowdown)
+{
+    const cs_fabric *nic = &scenario->cluster.fabrics[CS_NIC];
+
+    return (cs_interleave_pace){.slowdown  = slowdown,
+                                .port_s    = nic->alpha_s,
+                                .buffer_s  = (double)scenario->bytes / nic->bandwidth_Bps,
+                                .arrival_s = scenario->arrival_s};
+}
+
+/* The best order; of time INFINITY where it is not to be, does not end before `until_s`, or ends
+ * before `least_s`. */
+static cs_status find_order(const cs_scenario *scenario, const optcc_options *asked, uint64_t most,
+                            double until_s, double least_s, detour *d, cs_error *err)
+{
+    cs_interleave_shape shape;
+    double              slowdown, end_s;
+    bool                may = late_and_slow(scenario, &shape, &slowdown) == NULL;
+
+    *d             = (detour){.time_s = (double)INFINITY};
+    shape.sections = asked->sections;
+    shape.lead     = asked->lead;
+    if (!may) {
+        return CS_OK;
+    }
+    const cs_interleave_pace pace = pace_of(scenario, slowdown);
+    CS_TRY(cs_interleave_choose(&shape, &pace, scenario->bytes, most, &end_s, err));
+    if (isinf(end_s) || end_s > ROUGHLY * until_s) {
+        return CS_OK;
+    }
+    *d = (detour){.options = {.segments = shape.sections / shape.p + 1,
+                              .rounds   = shape.sections / cs_interleave_ring(&shape) + 1,
+                              .sections = shape.sections,
+                              .bubbles  = 2,
+                              .copies   = 1,
+                              .around   = 1,
+                              .late     = LATE_INTERLEAVE,
+                              .lead     = shape.lead,
+                              .chosen   = CHOSEN_OPTCC},
+                  .plan    = cs_interleave_plan(&shape),
+                  .time_s  = end_s};
+    CS_TRY(cs_accept_slots(scenario, "optcc", d->plan.n_slots, err));
+    CS_TRY(time_exactly(scenario, d, err));
+    if (!(d->time_s < until_s) || d->time_s < least_s * (1 - SAME)) {
+        d->time_s = (double)INFINITY;
+    }
+    return CS_OK;
+}
+
+/* Is it worth a search? Not where nobody is late, the choice is the user's, or what there is ends
+ * soon after what the last bytes take. */
+static bool may_interleave(const cs_scenario *scenario, const optcc_options *o, double until_s)
+{
+    cs_interleave_shape shape;
+    double              slowdown;
+
+    if (scenario->forecast == NULL || o->late != LATE_AUTO ||
+        late_and_slow(scenario, &shape, &slowdown) != NULL) {
+        return false;
+    }
+    const cs_interleave_pace pace = pace_of(scenario, slowdown);
+    /* Before that bound none ends, counted from the last arrival. */
+    return until_s - cs_last_arrival(scenario) > NEARLY * slowdown * pace.buffer_s;
+}
+
+/* What was asked for. */
+static cs_status resolve_interleaved(const cs_scenario *scenario, optcc_options *o, cs_plan *plan,
+                                     cs_error *err)
+{
+    cs_interleave_shape shape;
+    double              slowdown;
+    const char         *lacks = late_and_slow(scenario, &shape, &slowdown);
+    detour              d;
+
+    if (lacks != NULL) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.late",
+                       "interleave needs %s; accepted are auto and delay", lacks);
+    }
+    shape.sections    = o->sections == CS_AUTO ? cs_interleave_ring(&shape) : o->sections;
+    uint64_t messages = cs_interleave_transfers(&shape);
+    if (messages > CS_INTERLEAVE_MOST) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.late",
+                       "interleave keeps %llu messages of %u sections and %u ranks in order; at "
+                       "most %d are accepted",
+                       (unsigned long long)messages, shape.sections, shape.p, CS_INTERLEAVE_MOST);
+    }
+    if (shape.sections > scenario->bytes) {
+        return CS_FAIL(err, CS_EINVAL, "algorithm.options.sections",
+                       "%u sections of %llu bytes: fewer are accepted", shape.sections,
+                       (unsigned long long)scenario->bytes);
+    }
+    CS_TRY(find_order(scenario, o, (uint64_t)CS_INTERLEAVE_MOST * shape.p, (double)INFINITY, 0, &d,
+                      err));
+    *o    = d.options;
+    *plan = d.plan;
+    return CS_OK;
+}
+
 /* ---- the choice ---- */
 
 static cs_status ring_instead(const cs_scenario *scenario, optcc_options *o,
                               const char *const *notes, cs_plan *plan, cs_error *err)
 {
-    *o = (optcc_options){.bubbles = 2, .copies = 1, .chosen = o->chosen};
+    *o = (optcc_options){.bubbles = 2, .copies = 1, .late = LATE_DELAY, .chosen = o->chosen};
     return cs_ring_instead(scenario, CHOSEN_RINGS, notes, &o->chosen, plan, err);
 }
 
@@ -400,6 +545,27 @@ static cs_status find_start_ups(const cs_scenario *scenario, const optcc_options
     return CS_OK;
 }
 
+/* When R2CCL ends, or INFINITY where that is not before `until_s` or would be before `least_s`. It
+ * is replayed where it may be. */
+static cs_status r2ccl_end_s(const cs_scenario *scenario, double until_s, double least_s,
+                             double *time_s_p, cs_error *err)
+{
+    static const cs_algorithm *const only[]  = {&cs_algorithm_r2ccl};
+    double                           first_s = cs_last_arrival(scenario), time_s;
+    uint32_t                         which;
+
+    *time_s_p = (double)INFINITY;
+    if (scenario->forecast == NULL ||
+        cs_r2ccl_estimate_s(scenario) > ROUGHLY * (until_s - first_s)) {
+        return CS_OK;
+    }
+    CS_TRY(cs_fastest(scenario, only, 1, &which, &time_s, err));
+    if (time_s < until_s && time_s >= least_s * (1 - SAME)) {
+        *time_s_p = time_s;
+    }
+    return CS_OK;
+}
+
 /* When the choice for the scenario without its faults ends; exactly where that is at most about
  * `until_s`. Without faults the choice has nobody but itself to be compared with: 0. */
 static cs_status healthy_s(const cs_scenario *scenario, const optcc_options *asked, double until_s,
@@ -408,7 +574,8 @@ static cs_status healthy_s(const cs_scenario *scenario, const optcc_options *ask
     cs_scenario healthy = *scenario;
     uint32_t    ring;
     search      s;
-    detour      d = {.time_s = (double)INFINITY};
+    detour      d       = {.time_s = (double)INFINITY};
+    double      r2ccl_s = (double)INFINITY;
 
     healthy.capacity   = NULL;
     healthy.n_capacity = 0;
@@ -419,12 +586,17 @@ static cs_status healthy_s(const cs_scenario *scenario, const optcc_options *ask
     CS_TRY(cs_fastest_ring(&healthy, &ring, time_s_p, err));
     if (!cs_nics_are_even(&healthy)) {
         begin_search(&s, &healthy, asked, 0);
-        CS_TRY(find_detour(&s, &d, err));
+        CS_TRY(s.around + 2 <= s.setting.p ? find_detour(&s, &d, err) : CS_OK);
         CS_TRY(isinf(d.time_s) ? CS_OK : time_exactly(&healthy, &d, err));
+        CS_TRY(r2ccl_end_s(&healthy, fmin(d.time_s, *time_s_p), 0, &r2ccl_s, err));
     } else if (until_s < CLEARLY * *time_s_p) {
         CS_TRY(find_start_ups(&healthy, asked, *time_s_p, &d, err));
     }
-    *time_s_p = fmin(*time_s_p, d.time_s);
+    *time_s_p = fmin(*time_s_p, fmin(d.time_s, r2ccl_s));
+    if (until_s < CLEARLY * *time_s_p && may_interleave(&healthy, asked, *time_s_p)) {
+        CS_TRY(find_order(&healthy, asked, CS_INTERLEAVE_MOST_TRIED, *time_s_p, 0, &d, err));
+        *time_s_p = fmin(*time_s_p, d.time_s);
+    }
     return CS_OK;
 }
 
@@ -459,23 +631,32 @@ static cs_status prolong(const search *s, double least_s, detour *d, cs_error *e
     return CS_OK;
 }
 
-/* With slow servers: the schedule or the ring? */
-static cs_status weigh(const search *s, detour *d, double *ring_s_p, cs_error *err)
+/* What else than OptCC may run around slow servers, and when that ends. */
+typedef struct others {
+    double ring_s, r2ccl_s;
+    double least_s; /* nothing may end before: when the choice without the faults does */
+} others;
+
+/* With slow servers: the schedule, R2CCL, or the ring? */
+static cs_status weigh(const search *s, detour *d, others *o, cs_error *err)
 {
-    double   least_s;
     uint32_t ring;
 
     if (s->scenario->forecast == NULL) {
-        *ring_s_p = cs_optcc_ring_s(&s->setting);
+        o->ring_s = cs_optcc_ring_s(&s->setting);
         return CS_OK;
     }
-    CS_TRY(cs_fastest_ring(s->scenario, &ring, ring_s_p, err));
-    CS_TRY(healthy_s(s->scenario, s->asked, d->time_s, &least_s, err));
-    bool is_clear = d->time_s < *ring_s_p / CLEARLY || d->time_s > *ring_s_p * CLEARLY;
-    if (!is_predictable(s->scenario) || !is_clear || d->time_s < CLEARLY * least_s) {
+    CS_TRY(cs_fastest_ring(s->scenario, &ring, &o->ring_s, err));
+    CS_TRY(healthy_s(s->scenario, s->asked, d->time_s, &o->least_s, err));
+    bool is_clear = d->time_s < o->ring_s / CLEARLY || d->time_s > o->ring_s * CLEARLY;
+    if (!is_predictable(s->scenario) || !is_clear || !is_large(d) ||
+        d->time_s < CLEARLY * o->least_s) {
         CS_TRY(time_exactly(s->scenario, d, err));
     }
-    return prolong(s, least_s, d, err);
+    CS_TRY(prolong(s, o->least_s, d, err));
+    CS_TRY(r2ccl_end_s(s->scenario, fmin(d->is_exact ? d->time_s : CLEARLY * d->time_s, o->ring_s),
+                       o->least_s, &o->r2ccl_s, err));
+    return o->r2ccl_s < o->ring_s ? time_exactly(s->scenario, d, err) : CS_OK;
 }
 
 /* Can it be worth the replay of a ring to find out whether start-ups can be saved? Of one GPU per
@@ -497,17 +678,51 @@ static cs_status resolve_healthy(const cs_scenario *scenario, optcc_options *o, 
     double   ring_s;
     uint32_t ring;
 
-    if (is_free && scenario->forecast != NULL && may_save(scenario)) {
+    bool is_late = is_free && may_interleave(scenario, o, (double)INFINITY);
+    if (is_free && scenario->forecast != NULL && (is_late || may_save(scenario))) {
         CS_TRY(cs_fastest_ring(scenario, &ring, &ring_s, err));
         CS_TRY(find_start_ups(scenario, o, ring_s, &d, err));
+        ring_s = fmin(ring_s, d.time_s);
+    }
+    if (is_late && may_interleave(scenario, o, ring_s)) {
+        detour order;
+        CS_TRY(find_order(scenario, o, CS_INTERLEAVE_MOST_TRIED, ring_s, 0, &order, err));
+        d = order.time_s < ring_s ? order : d;
     }
     if (isinf(d.time_s)) {
         return ring_instead(scenario, o, healthy_notes, plan, err);
     }
     *o         = d.options;
     *plan      = d.plan;
-    plan->note = start_ups_note;
+    plan->note = o->late == LATE_INTERLEAVE ? interleave_note : start_ups_note;
     return CS_OK;
+}
+
+static cs_status r2ccl_instead(const cs_scenario *scenario, optcc_options *o, cs_plan *plan,
+                               cs_error *err)
+{
+    bool is_asked = o->chosen == CHOSEN_R2CCL;
+
+    *o = (optcc_options){.bubbles = 2, .copies = 1, .late = LATE_DELAY, .chosen = CHOSEN_R2CCL};
+    CS_TRY(cs_fallback_check(&cs_algorithm_r2ccl, 0, scenario, plan, err));
+    plan->note = is_asked ? plan->note : r2ccl_note;
+    return CS_OK;
+}
+
+/* OptCC cannot go around: R2CCL, or the ring. */
+static cs_status resolve_others(const cs_scenario *scenario, optcc_options *o,
+                                const char *const *notes, cs_plan *plan, cs_error *err)
+{
+    double   ring_s, least_s, time_s = (double)INFINITY;
+    uint32_t ring;
+
+    if (scenario->forecast != NULL && o->chosen == CHOSEN_AUTO && !is_fixed(o)) {
+        CS_TRY(cs_fastest_ring(scenario, &ring, &ring_s, err));
+        CS_TRY(healthy_s(scenario, o, ring_s, &least_s, err));
+        CS_TRY(r2ccl_end_s(scenario, ring_s, least_s, &time_s, err));
+    }
+    return isinf(time_s) ? ring_instead(scenario, o, notes, plan, err)
+                         : r2ccl_instead(scenario, o, plan, err);
 }
 
 /* There is something to go around and somebody to do it. */
@@ -515,19 +730,33 @@ static cs_status resolve_detour(const cs_scenario *scenario, optcc_options *o, c
                                 cs_error *err)
 {
     bool   is_free = o->chosen == CHOSEN_AUTO && !is_fixed(o) && o->around == CS_AUTO;
-    double ring_s  = (double)INFINITY;
+    others best    = {(double)INFINITY, (double)INFINITY, 0};
+    detour order   = {.time_s = (double)INFINITY};
     search s;
     detour d;
 
     begin_search(&s, scenario, o, o->around == CS_AUTO ? 0 : o->around);
     CS_TRY(find_detour(&s, &d, err));
     if (isinf(d.time_s)) {
-        return ring_instead(scenario, o, bytes_notes, plan, err);
+        return resolve_others(scenario, o, bytes_notes, plan, err);
     }
     if (is_free) {
-        CS_TRY(weigh(&s, &d, &ring_s, err));
+        CS_TRY(weigh(&s, &d, &best, err));
     }
-    if (ring_s < d.time_s) {
+    double until_s = fmin(d.time_s, fmin(best.ring_s, best.r2ccl_s));
+    if (is_free && may_interleave(scenario, o, until_s)) {
+        CS_TRY(
+            find_order(scenario, o, CS_INTERLEAVE_MOST_TRIED, until_s, best.least_s, &order, err));
+    }
+    if (order.time_s < until_s) {
+        *o    = order.options;
+        *plan = order.plan;
+        return CS_OK;
+    }
+    if (best.r2ccl_s < fmin(best.ring_s, d.time_s)) {
+        return r2ccl_instead(scenario, o, plan, err);
+    }
+    if (best.ring_s < d.time_s) {
         return ring_instead(scenario, o, slower_notes, plan, err);
     }
     *o    = d.options;
@@ -542,6 +771,7 @@ static cs_status resolve(const cs_scenario *scenario, optcc_options *options, cs
     uint32_t m      = servers_around(scenario, 0, NULL, NULL);
     uint32_t around = options->around == CS_AUTO ? m : options->around;
 
+    CS_TRY(cs_accept_even_servers(scenario, "optcc", err));
     if (m == p && p > 1) {
         return CS_FAIL(err, CS_ENOTSUP, "faults",
                        "all %u servers are slow; optcc needs two that are not", p);
@@ -554,6 +784,12 @@ static cs_status resolve(const cs_scenario *scenario, optcc_options *options, cs
     if (options->chosen >= CHOSEN_RINGS) {
         return ring_instead(scenario, options, NULL, plan, err);
     }
+    if (options->late == LATE_INTERLEAVE) {
+        return resolve_interleaved(scenario, options, plan, err);
+    }
+    if (options->chosen == CHOSEN_R2CCL) {
+        return r2ccl_instead(scenario, options, plan, err);
+    }
     if (around < m || (options->around != CS_AUTO && p < around + 2)) {
         return CS_FAIL(err, CS_EINVAL, "algorithm.options.around",
                        "%u of %u servers, %u of which are slow; accepted are %u .. %u and auto",
@@ -562,7 +798,7 @@ static cs_status resolve(const cs_scenario *scenario, optcc_options *options, cs
     if (around == 0) {
         return resolve_healthy(scenario, options, plan, err);
     }
-    return p < m + 2 ? ring_instead(scenario, options, few_notes, plan, err)
+    return p < m + 2 ? resolve_others(scenario, options, few_notes, plan, err)
                      : resolve_detour(scenario, options, plan, err);
 }
 
@@ -570,7 +806,8 @@ static cs_status resolve(const cs_scenario *scenario, optcc_options *options, cs
 
 typedef struct optcc {
     cs_optcc_stream stream;
-    cs_fallback     ring;    /* open when a ring was chosen */
+    cs_interleave   order;   /* of n > 0 transfers: for a late rank */
+    cs_fallback     other;   /* open when a ring or R2CCL was chosen */
     uint32_t       *around;  /* [m] servers that are gone around, ascending */
     uint32_t       *healthy; /* [H] servers of the nodes */
 } optcc;
@@ -586,7 +823,8 @@ static void optcc_close(void *state)
     optcc *s = state;
 
     if (s != NULL) {
-        cs_fallback_close(&s->ring);
+        cs_fallback_close(&s->other);
+        cs_interleave_free(&s->order);
         cs_free(s->around);
         cs_free(s->healthy);
         cs_free(s);
@@ -611,6 +849,21 @@ static cs_status number_servers(optcc *s, const cs_scenario *scenario, uint32_t 
             s->healthy[nodes++] = r;
         }
     }
+    return CS_OK;
+}
+
+static cs_status begin_order(optcc *s, const cs_scenario *scenario, const optcc_options *o,
+                             cs_error *err)
+{
+    cs_interleave_shape shape;
+    double              slowdown;
+
+    (void)late_and_slow(scenario, &shape, &slowdown);
+    shape.sections                = o->sections;
+    shape.lead                    = o->lead;
+    const cs_interleave_pace pace = pace_of(scenario, slowdown);
+    CS_TRY(cs_interleave_make(&shape, &pace, &s->order, err));
+    s->order.bytes = scenario->bytes;
     return CS_OK;
 }
 
@@ -640,10 +893,15 @@ static cs_status optcc_open(const cs_scenario *scenario, const void *options, vo
     if (s == NULL) {
         return CS_NO_MEMORY(err, "optcc");
     }
+    bool      is_order = o->late == LATE_INTERLEAVE;
     cs_status status =
-        o->chosen >= CHOSEN_RINGS
-            ? cs_fallback_open(&s->ring, cs_rings[o->chosen - CHOSEN_RINGS], scenario, err)
-            : begin_stream(s, scenario, o, err);
+        is_order ? begin_order(s, scenario, o, err)
+        : o->chosen == CHOSEN_OPTCC
+            ? begin_stream(s, scenario, o, err)
+            : cs_fallback_open(&s->other,
+                               o->chosen == CHOSEN_R2CCL ? &cs_algorithm_r2ccl
+                                                         : cs_rings[o->chosen - CHOSEN_RINGS],
+                               scenario, err);
     if (status != CS_OK) {
         optcc_close(s);
         return status;
@@ -657,8 +915,10 @@ static void optcc_next_block(void *state, cs_block *block)
     optcc *s = state;
 
     block->count = 0;
-    if (s->ring.algorithm != NULL) {
-        cs_fallback_next(&s->ring, block);
+    if (s->other.algorithm != NULL) {
+        cs_fallback_next(&s->other, block);
+    } else if (s->order.n > 0) {
+        cs_interleave_next(&s->order, block);
     } else {
         cs_optcc_next(&s->stream, block);
     }

@@ -1,195 +1,412 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* R2CCL's AllReduce around one slow NIC, as a correct schedule.
+/* R2CCL's AllReduce around slow NICs, as a correct schedule.
  *
- * z is the rank with the slow NIC (slowdown l), h_1 .. h_{p-1} are the others in ring order behind
- * it. The buffer is split in n / l and the rest, in k pieces:
+ * The part n / l of the buffer goes around a ring of all servers, l being the slowdown of the
+ * slowest one; the rest is added by the others meanwhile and then crosses each slow NIC once in
+ * each direction. The transfers are in stream.h; how the buffer is split, the choice of pieces and
+ * owners by predicted time, and that time are in time.h. In the limit of many pieces, n being the
+ * buffer's time on the healthy NICs of a server and T0 the ring's without a fault, that is
  *
- *   A   n / l goes around the ring of all ranks: the slow NIC moves 1 / l of the bytes at 1 / l of
- *       the rate, which takes as long as the whole buffer without a fault (T0).
- *   B1  beside it, in the time that healthy ports have left, the rest is added along
- *       h_1 -> h_2 -> .. -> h_{p-1}. Hop i sends group g = step - (i - 1) behind A's step: what a
- *       hop needs came one step before, and both fit in the time of a slow step. (The chain runs
- *       this way because A keeps the receiving port of h_1 and the sending port of h_{p-1} busy
- *       from beginning to end: they talk to z.)
- *   B2  piece by piece z -> h_{p-1} (which then has the total), h_{p-1} -> .. -> h_1, and h_1 -> z:
- *       a port carries every piece once, at z's rate or at full rate. (One rank that both
- *       starts the broadcast and serves z would send for (1 + 1/l) times as long.)
+ *   T0 + (l-1) n                                               around one server
+ *   T0 + (1 - 1/l) max(l, 1 + sum l_i / K) n                   around m of them, K owners
  *
- * At alpha = 0 that is T0 + (l-1) n (1 + 1/k) + (p-2) (1 - 1/l) n / k, n being the buffer's time
- * on a healthy NIC, for k = p and for k = multiples of p + 1; uneven groups (p + 1 at most) can
- * make other k a little slower. Two slots for A; the end of the chain keeps the healthy sums in a
- * slot per piece. O(1) per transfer, no memory but the state.
- *
- * Several slow NICs: this is done for the slowest (ties: the lowest rank), the others are members
- * of ring and chain and slow them down. The fastest of the rings (lib/fallback.h) runs instead,
- * and `chosen` in the result says so, where no NIC is slow for ever, p < 3, there are fewer bytes
- * than ranks, or (unless `pieces` or `chosen` ask for R2CCL) the ring is predicted to be faster.
- * Around a slow NIC: one GPU per server only.
+ * Here: which servers are gone around, or which ring runs instead. The slow servers are those whose
+ * NICs are slow for the whole run, the slowest first (ties: the lowest number); how many of them
+ * are gone around is a choice, too. The others are members of ring and line and slow them down. The
+ * fastest of the rings (lib/fallback.h) runs instead, and `chosen` in the result says so, where no
+ * NIC is slow for ever, there are fewer than three servers or too few bytes, or (unless an option
+ * asks for R2CCL) where the ring ends earlier, or where without its faults the scenario would not
+ * end before.
  *
  * Source: R2CCL, as quoted and compared in OptCC. Its released code
  * (github.com/r2cc-project/R-2CCL, f45cbcb) stands in an AllReduce of a part and a Broadcast of the
- * rest, which is timed alike and is not an AllReduce; the chain that makes it one is this
- * project's.
+ * rest, which is timed alike and is not an AllReduce; the line that makes it one, the owners and
+ * the GPUs of a server are this project's.
  */
+#include "algorithms/r2ccl/r2ccl.h"
+
 #include "algorithms/lib/accept.h"
 #include "algorithms/lib/fallback.h"
-#include "algorithms/lib/ring_pass.h"
-#include "algorithms/r2ccl/time.h"
+#include "algorithms/r2ccl/stream.h"
 #include "base/alloc.h"
 #include "cs/capacity.h"
+#include "cs/model.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { CHOSEN_AUTO, CHOSEN_R2CCL, CHOSEN_RINGS /* and on: cs_rings */ };
-enum { REST = 2 }; /* slots 0 and 1 carry the ring; the rest lies in REST and behind it */
+
+enum { MOST_TRIED = 300000 }; /* messages that are replayed whatever is predicted */
+
+static const double CLEARLY = 1.3; /* predictions are better than that */
+static const double SAME    = 1e-12;
 
 typedef struct r2ccl_options {
-    uint32_t pieces;
+    uint32_t pieces, around, owners;
     int      chosen;
 } r2ccl_options;
 
 static const cs_field r2ccl_table[] = {
     CS_OPTION_AUTO(r2ccl_options, pieces, 1, CS_R2CCL_MAX_PIECES,
-                   "pieces of what crosses the slow NIC at the end"),
+                   "pieces (of a GPU's part) of what crosses the slow NICs at the end"),
+    CS_OPTION_AUTO(r2ccl_options, around, 1, CS_MAX_RANKS - 2,
+                   "slow servers that it goes around, the slowest; the others are members"),
+    CS_OPTION_AUTO(r2ccl_options, owners, 1, CS_MAX_RANKS - 2,
+                   "servers that add up what the slow ones send"),
     CS_OPTION_CHOICE(r2ccl_options, chosen, "auto|r2ccl|" CS_RINGS_CHOICES,
                      "what runs; auto: the fastest"),
     CS_FIELD_END,
 };
 
-typedef struct r2ccl {
-    const cs_cluster *cluster;
-    cs_r2ccl_shape    shape;
-    cs_fallback       fallback; /* open when a ring was chosen */
-    cs_ring_pass      ring;     /* A */
-    uint32_t          slow;     /* z */
-    uint32_t          width;    /* largest group */
-    uint32_t          step;     /* of A and B1 */
-    uint32_t          hop;      /* next of B1 in this step; 0: A is next */
-    uint32_t          piece;    /* of B2 */
-    uint32_t          link;     /* next of this piece: up, p - 2 in the chain, down */
-} r2ccl;
+/* ---- the servers ---- */
 
-/* The slowest NIC, and what the chain of the others is like. Returns its rank. */
-static uint32_t find_slowest(const cs_scenario *scenario, cs_r2ccl_setting *setting)
+typedef struct server {
+    double   slowdown;
+    uint32_t number;
+} server;
+
+static int by_slowdown(const void *left, const void *right)
 {
-    uint32_t n = scenario->cluster.n_ranks, slow = 0;
+    const server *a = left, *b = right;
 
-    setting->slowdown       = cs_slowdown_always(scenario, 0);
-    setting->other_slowdown = 1;
-    for (uint32_t r = 1; r < n; r++) {
-        double slowdown = cs_slowdown_always(scenario, r);
-        if (slowdown > setting->slowdown) {
-            setting->other_slowdown = setting->slowdown;
-            setting->slowdown       = slowdown;
-            slow                    = r;
-        } else {
-            setting->other_slowdown = fmax(setting->other_slowdown, slowdown);
+    if (a->slowdown != b->slowdown) {
+        return a->slowdown > b->slowdown ? -1 : 1;
+    }
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Messages that a GPU sends at once inside its server: one, or one to each mate. */
+static uint32_t lanes_of(const cs_cluster *cluster)
+{
+    uint32_t lanes = cluster->gpus_per_server > 1 ? cs_links_at_once(cluster, CS_NVLINK) : 1;
+    return lanes > 0 ? lanes : 1; /* none: it is alone in its socket */
+}
+
+/* By how much a server is slow for the whole run: its slowest port, where these differ, for each
+ * carries as much. INFINITY: one of them is cut off. */
+static double slowdown_of(const cs_scenario *scenario, uint32_t number)
+{
+    const cs_cluster *c    = &scenario->cluster;
+    double            most = 1;
+
+    if (!cs_capacity_is_single(scenario)) {
+        return cs_slowdown_always(scenario, number);
+    }
+    for (uint32_t i = 0; i < cs_server_gpus(c, number); i++) {
+        most = fmax(most, cs_port_slowdown_always(scenario, cs_server_first(c, number) + i));
+    }
+    return most;
+}
+
+/* All servers, the slowest first; owned by the caller. NULL without memory. */
+static server *sorted_servers(const cs_scenario *scenario)
+{
+    uint32_t p    = cs_n_servers(&scenario->cluster);
+    server  *list = CS_NEW(server, p);
+
+    for (uint32_t i = 0; list != NULL && i < p; i++) {
+        list[i] = (server){slowdown_of(scenario, i), i};
+    }
+    if (list != NULL) {
+        qsort(list, p, sizeof *list, by_slowdown);
+    }
+    return list;
+}
+
+/* Of the first `m` of the sorted servers? */
+static bool is_around(const server *sorted, uint32_t m, double slowdown, uint32_t number)
+{
+    const server here = {slowdown, number};
+    return by_slowdown(&here, &sorted[m - 1]) <= 0;
+}
+
+static cs_r2ccl_setting setting_of(const cs_scenario *scenario, const server *sorted, uint32_t m)
+{
+    const cs_cluster *c = &scenario->cluster;
+    uint32_t          p = cs_n_servers(c), g = c->gpus_per_server;
+    double            before = 0;
+    cs_r2ccl_setting  t      = {.p                 = p,
+                                .m                 = m,
+                                .gpus              = g,
+                                .bytes             = scenario->bytes,
+                                .slowdown          = sorted[0].slowdown,
+                                .other_slowdown    = m < p ? sorted[m].slowdown : 1,
+                                .alpha_s           = c->fabrics[CS_NIC].alpha_s,
+                                .s_per_byte        = 1 / c->fabrics[CS_NIC].bandwidth_Bps,
+                                .nvlink_alpha_s    = c->fabrics[CS_NVLINK].alpha_s,
+                                .nvlink_s_per_byte = 1 / cs_least_Bps(c, CS_NVLINK),
+                                .nvlink_lanes      = lanes_of(c)};
+
+    for (uint32_t i = 0; i < m; i++) {
+        t.sum_slowdown += sorted[i].slowdown;
+    }
+    for (uint32_t i = 1; i < p; i++) { /* the hops of the line, which begins behind the slowest */
+        uint32_t number = (sorted[0].number + i) % p;
+        double   here   = slowdown_of(scenario, number);
+        if (!is_around(sorted, m, here, number)) {
+            t.chain_slowdowns += before > 0 ? fmax(before, here) : 0;
+            before = here;
         }
     }
-    return slow;
+    return t;
 }
 
-static double chain_slowdowns(const cs_scenario *scenario, uint32_t slow)
+/* The order of the ring: those that are gone around, then the line behind the slowest. */
+static void order_servers(const cs_scenario *scenario, const server *sorted, uint32_t m,
+                          uint32_t *order)
 {
-    uint32_t n      = scenario->cluster.n_ranks;
-    double   before = cs_slowdown_always(scenario, (slow + 1) % n), sum = 0;
+    uint32_t p = cs_n_servers(&scenario->cluster), n = m;
 
-    for (uint32_t i = 2; i < n; i++) {
-        double slowdown = cs_slowdown_always(scenario, (slow + i) % n);
-        sum += fmax(before, slowdown);
-        before = slowdown;
+    for (uint32_t i = 0; i < p; i++) {
+        uint32_t number = (sorted[0].number + i) % p;
+        if (i < m) {
+            order[i] = sorted[i].number;
+        }
+        if (!is_around(sorted, m, slowdown_of(scenario, number), number)) {
+            order[n++] = number;
+        }
     }
-    return sum;
 }
 
-static cs_r2ccl_setting setting_of(const cs_scenario *scenario, uint32_t *slow_p)
-{
-    const cs_fabric *nic     = &scenario->cluster.fabrics[CS_NIC];
-    cs_r2ccl_setting setting = {.p          = scenario->cluster.n_ranks,
-                                .bytes      = scenario->bytes,
-                                .alpha_s    = nic->alpha_s,
-                                .s_per_byte = 1 / nic->bandwidth_Bps};
+/* ---- the choice ---- */
 
-    *slow_p                 = find_slowest(scenario, &setting);
-    setting.chain_slowdowns = chain_slowdowns(scenario, *slow_p);
-    return setting;
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
 }
 
 #define NOTES(why) CS_RINGS_NOTES("r2ccl", why)
 static const char *const healthy_notes[] = NOTES("no NIC is slow for the whole run");
-static const char *const few_notes[]     = NOTES("it takes three ranks to go around one");
+static const char *const few_notes[]     = NOTES("it takes three servers to go around one");
+static const char *const cut_notes[]     = NOTES("a NIC that it needs is cut off");
 static const char *const bytes_notes[]   = NOTES("the buffer has too few bytes");
 static const char *const slower_notes[]  = NOTES("it is predicted to be faster");
+static const char *const early_notes[]   = NOTES("no fault may make a time shorter");
 
-/* Why nothing can go around the slow NIC; NULL where something can. */
-static const char *const *no_detour(const cs_r2ccl_setting *setting)
+/* Bytes of a GPU's part that do not go around the ring. */
+static uint64_t rest_of_part(const cs_scenario *scenario, double slowdown)
 {
-    if (!(setting->slowdown > 1)) {
+    const cs_r2ccl_setting t = {.bytes = scenario->bytes, .slowdown = slowdown};
+    return cs_r2ccl_shape_of(&t, 1, 1).rest_bytes / scenario->cluster.gpus_per_server;
+}
+
+/* Why nothing can go around the slow NICs; NULL where something can. */
+static const char *const *no_detour(const cs_scenario *scenario, const cs_r2ccl_setting *t)
+{
+    if (!(t->slowdown > 1)) {
         return healthy_notes;
     }
-    if (setting->p < 3) {
+    if (t->p < 3) {
         return few_notes;
     }
-    bool is_tiny = setting->bytes < setting->p || cs_r2ccl_shape_of(setting, 1).rest_bytes == 0;
+    if (isinf(t->slowdown)) {
+        return cut_notes;
+    }
+    bool is_tiny = t->bytes < (uint64_t)t->p * t->gpus || rest_of_part(scenario, t->slowdown) == 0;
     return is_tiny ? bytes_notes : NULL;
 }
 
-/* Resolve the options of a detour, unless the ring is faster. A number of pieces that was asked for
- * is an order to use it. */
-static bool ring_wins(const cs_r2ccl_setting *setting, r2ccl_options *o)
-{
-    bool is_free = o->pieces == CS_AUTO;
+/* A schedule, and what it is predicted to take. */
+typedef struct detour {
+    cs_r2ccl_setting setting;
+    cs_r2ccl_shape   shape;
+    double           time_s;
+} detour;
 
-    if (is_free) {
-        o->pieces = cs_r2ccl_choose(setting);
-    }
-    return is_free && o->chosen == CHOSEN_AUTO &&
-           cs_r2ccl_ring_s(setting) < cs_r2ccl_predict_s(setting, o->pieces);
+static detour detour_of(const cs_scenario *scenario, const server *sorted, uint32_t m,
+                        const r2ccl_options *o)
+{
+    detour d = {.setting = setting_of(scenario, sorted, m)};
+
+    d.shape  = cs_r2ccl_choose(&d.setting, o->pieces, o->owners);
+    d.time_s = cs_r2ccl_predict_s(&d.setting, &d.shape, NULL);
+    return d;
 }
 
-/* At the end of the chain a slot per piece, on the way two groups. */
-static uint32_t n_slots(const cs_r2ccl_shape *shape)
+/* Servers that are slow and can be gone around. */
+static uint32_t most_around(const cs_scenario *scenario, const server *sorted)
 {
-    uint32_t two_groups = 2 * cs_r2ccl_largest_group(shape);
-    return REST + (shape->pieces > two_groups ? shape->pieces : two_groups);
+    uint32_t p = cs_n_servers(&scenario->cluster), most = 0;
+
+    while (most + 2 < p && sorted[most].slowdown > 1) {
+        most++;
+    }
+    return most;
+}
+
+/* Refuse what the cluster has not. */
+static cs_status check_options(const cs_scenario *scenario, const server *sorted,
+                               const r2ccl_options *o, cs_error *err)
+{
+    uint32_t p = cs_n_servers(&scenario->cluster), most = most_around(scenario, sorted);
+    uint32_t several = o->around != CS_AUTO ? o->around : most < 2 ? most : 2;
+    uint32_t owners  = cs_r2ccl_most_owners(p, several);
+    uint64_t rest    = rest_of_part(scenario, sorted[0].slowdown);
+
+    if (o->around != CS_AUTO && o->around > most) {
+        return CS_FAIL(err, CS_EINVAL, "algorithm.options.around",
+                       "%u of %u servers: accepted are 1 .. %u, which are slow, and auto",
+                       o->around, p, most);
+    }
+    if (o->owners != CS_AUTO && o->owners > owners) {
+        return CS_FAIL(err, CS_EINVAL, "algorithm.options.owners",
+                       "%u with %u servers around %u: accepted are 1 .. %u and auto", o->owners, p,
+                       several, owners);
+    }
+    if (o->pieces != CS_AUTO && o->pieces > rest) {
+        return CS_FAIL(err, CS_EINVAL, "algorithm.options.pieces",
+                       "%u pieces of %llu bytes: at most one piece per byte is accepted", o->pieces,
+                       (unsigned long long)rest);
+    }
+    if (o->pieces != CS_AUTO && o->owners != CS_AUTO && o->pieces < o->owners) {
+        return CS_FAIL(err, CS_EINVAL, "algorithm.options.pieces",
+                       "%u pieces for %u owners: one for each is needed", o->pieces, o->owners);
+    }
+    return CS_OK;
+}
+
+/* The best schedule that the options leave. */
+static detour best_detour(const cs_scenario *scenario, const server *sorted, const r2ccl_options *o)
+{
+    uint32_t p     = cs_n_servers(&scenario->cluster);
+    uint32_t most  = o->around == CS_AUTO ? most_around(scenario, sorted) : o->around;
+    uint32_t first = o->around == CS_AUTO ? 1 : o->around;
+    detour   best  = {.time_s = (double)INFINITY};
+
+    for (uint32_t m = first, last = 0; m > last; last = m, m = least(m + 1 + m / 8, most)) {
+        if (o->owners == CS_AUTO || o->owners <= cs_r2ccl_most_owners(p, m)) {
+            detour d = detour_of(scenario, sorted, m, o);
+            best     = best.shape.pieces == 0 || d.time_s < best.time_s ? d : best;
+        }
+    }
+    return best;
+}
+
+static void resolve(r2ccl_options *o, const detour *d)
+{
+    o->pieces = d->shape.pieces;
+    o->around = d->shape.m;
+    o->owners = d->shape.owners;
+    o->chosen = CHOSEN_R2CCL;
+}
+
+/* Are predictions made for this: ports of alpha-beta and nobody late? */
+static bool is_predictable(const cs_scenario *scenario)
+{
+    const cs_forecast *f = scenario->forecast;
+
+    return f == NULL || (f->model->message_cost != NULL && scenario->cluster.topology == NULL &&
+                         scenario->cluster.sockets <= 1 && !(cs_last_arrival(scenario) > 0) &&
+                         !cs_capacity_is_single(scenario));
+}
+
+/* When the choice for the scenario without its faults ends; without faults: 0. */
+static cs_status healthy_s(const cs_scenario *scenario, double *time_s_p, cs_error *err)
+{
+    const cs_algorithm *const all[] = {&cs_algorithm_r2ccl, cs_rings[0], cs_rings[1], cs_rings[2]};
+    uint32_t                  n = scenario->cluster.gpus_per_server > 1 ? 1 + CS_RINGS : 2, fastest;
+    cs_scenario               healthy = *scenario;
+
+    healthy.capacity   = NULL;
+    healthy.n_capacity = 0;
+    *time_s_p          = 0;
+    return scenario->n_capacity == 0 ? CS_OK
+                                     : cs_fastest(&healthy, all, n, &fastest, time_s_p, err);
+}
+
+/* Does a ring run instead of the best schedule, and why? `*why_p` is NULL where none does. */
+static cs_status weigh(const cs_scenario *scenario, detour *d, const char *const **why_p,
+                       cs_error *err)
+{
+    const cs_forecast *f      = scenario->forecast;
+    double             ring_s = cs_r2ccl_ring_s(&d->setting), least_s = 0;
+    uint32_t           ring;
+
+    if (f != NULL) {
+        CS_TRY(cs_fastest_ring(scenario, &ring, &ring_s, err));
+        CS_TRY(healthy_s(scenario, &least_s, err));
+        double messages = (double)d->shape.gpus * d->shape.gpus * d->shape.p;
+        bool   is_quick = messages * (d->shape.p + d->shape.pieces) < MOST_TRIED;
+        bool   is_clear =
+            !is_quick && (d->time_s > CLEARLY * ring_s ||
+                          (d->time_s * CLEARLY < ring_s && d->time_s > CLEARLY * least_s));
+        if (!is_clear || !is_predictable(scenario)) {
+            r2ccl_options o;
+            cs_plan       plan = cs_r2ccl_plan(&d->shape);
+            resolve(&o, d);
+            CS_TRY(f->elapsed_s(f, scenario, &cs_algorithm_r2ccl, &o, &plan, &d->time_s, err));
+        }
+    }
+    *why_p = ring_s < d->time_s                 ? slower_notes
+             : d->time_s < least_s * (1 - SAME) ? early_notes
+                                                : NULL;
+    return CS_OK;
+}
+
+double cs_r2ccl_estimate_s(const cs_scenario *scenario)
+{
+    const r2ccl_options free   = {.pieces = CS_AUTO, .around = CS_AUTO, .owners = CS_AUTO};
+    server             *sorted = sorted_servers(scenario);
+    double              time_s = (double)INFINITY;
+
+    if (sorted != NULL) {
+        const cs_r2ccl_setting t = setting_of(scenario, sorted, 1);
+        time_s =
+            no_detour(scenario, &t) == NULL ? best_detour(scenario, sorted, &free).time_s : time_s;
+    }
+    cs_free(sorted);
+    return time_s;
+}
+
+/* With the servers at hand. */
+static cs_status choose(const cs_scenario *scenario, const server *sorted, r2ccl_options *o,
+                        cs_plan *plan, cs_error *err)
+{
+    bool is_free = o->pieces == CS_AUTO && o->around == CS_AUTO && o->owners == CS_AUTO &&
+                   o->chosen == CHOSEN_AUTO;
+    const cs_r2ccl_setting t   = setting_of(scenario, sorted, 1);
+    const char *const     *why = o->chosen >= CHOSEN_RINGS ? NULL : no_detour(scenario, &t);
+    detour                 d   = {.time_s = (double)INFINITY};
+
+    bool is_ring = o->chosen >= CHOSEN_RINGS || why != NULL;
+    if (!is_ring) {
+        CS_TRY(check_options(scenario, sorted, o, err));
+        d = best_detour(scenario, sorted, o);
+        if (is_free) {
+            CS_TRY(weigh(scenario, &d, &why, err));
+        }
+        is_ring = why != NULL;
+    }
+    if (is_ring) {
+        *o = (r2ccl_options){.pieces = 1, .chosen = o->chosen};
+        return cs_ring_instead(scenario, CHOSEN_RINGS, why, &o->chosen, plan, err);
+    }
+    resolve(o, &d);
+    *plan = cs_r2ccl_plan(&d.shape);
+    return cs_accept_slots(scenario, "r2ccl", plan->n_slots, err);
 }
 
 static cs_status r2ccl_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                              cs_error *err)
 {
-    r2ccl_options   *o       = options;
-    uint32_t         n       = scenario->cluster.n_ranks, slow;
-    cs_r2ccl_setting setting = setting_of(scenario, &slow);
+    server *sorted = sorted_servers(scenario);
 
-    const char *const *why     = o->chosen >= CHOSEN_RINGS ? NULL : no_detour(&setting);
-    bool               is_ring = o->chosen >= CHOSEN_RINGS || why != NULL;
-    if (!is_ring && scenario->cluster.gpus_per_server > 1) {
-        return CS_FAIL(err, CS_ENOTSUP, "cluster.gpus_per_server",
-                       "r2ccl goes around a slow NIC with one GPU per server here, got %u",
-                       scenario->cluster.gpus_per_server);
+    if (sorted == NULL) {
+        return CS_NO_MEMORY(err, "r2ccl over %u servers", cs_n_servers(&scenario->cluster));
     }
-    if (!is_ring && ring_wins(&setting, o)) {
-        is_ring = true;
-        why     = slower_notes;
-    }
-    if (is_ring) {
-        o->pieces = 1;
-        return cs_ring_instead(scenario, CHOSEN_RINGS, why, &o->chosen, plan, err);
-    }
-    o->chosen            = CHOSEN_R2CCL;
-    cs_r2ccl_shape shape = cs_r2ccl_shape_of(&setting, o->pieces);
-    if (shape.pieces > shape.rest_bytes) {
-        return CS_FAIL(err, CS_EINVAL, "algorithm.options.pieces",
-                       "%u pieces of %llu bytes: at most one piece per byte is accepted",
-                       shape.pieces, (unsigned long long)shape.rest_bytes);
-    }
-    *plan = (cs_plan){.n_chunks      = n + shape.pieces,
-                      .n_slots       = n_slots(&shape),
-                      .n_rounds      = 2 * (n - 1) + shape.pieces,
-                      .uses          = cs_r2ccl_largest_group(&shape) > 1 ? CS_USES_SPAN : 0,
-                      .chunks_differ = true};
-    return cs_accept_slots(scenario, "r2ccl", plan->n_slots, err);
+    cs_status status = choose(scenario, sorted, options, plan, err);
+    cs_free(sorted);
+    return status;
 }
+
+/* ---- the stream ---- */
+
+typedef struct r2ccl {
+    cs_r2ccl_stream stream;
+    cs_fallback     fallback; /* open when a ring was chosen */
+    uint32_t       *servers;  /* [p] */
+} r2ccl;
 
 static void r2ccl_close(void *state)
 {
@@ -197,128 +414,50 @@ static void r2ccl_close(void *state)
 
     if (s != NULL) {
         cs_fallback_close(&s->fallback);
+        cs_free(s->servers);
         cs_free(s);
     }
+}
+
+static cs_status begin_stream(r2ccl *s, const cs_scenario *scenario, const r2ccl_options *o,
+                              cs_error *err)
+{
+    server *sorted = sorted_servers(scenario);
+
+    s->servers = CS_NEW(uint32_t, cs_n_servers(&scenario->cluster));
+    if (sorted == NULL || s->servers == NULL) {
+        cs_free(sorted);
+        return CS_NO_MEMORY(err, "r2ccl over %u servers", cs_n_servers(&scenario->cluster));
+    }
+    const cs_r2ccl_setting setting = setting_of(scenario, sorted, o->around);
+    order_servers(scenario, sorted, o->around, s->servers);
+    s->stream = (cs_r2ccl_stream){.cluster = &scenario->cluster,
+                                  .shape   = cs_r2ccl_shape_of(&setting, o->pieces, o->owners),
+                                  .servers = s->servers};
+    cs_r2ccl_begin(&s->stream);
+    cs_free(sorted);
+    return CS_OK;
 }
 
 static cs_status r2ccl_open(const cs_scenario *scenario, const void *options, void **state_p,
                             cs_error *err)
 {
-    const r2ccl_options *o      = options;
-    r2ccl               *s      = CS_NEW(r2ccl, 1);
-    cs_status            status = CS_OK;
+    const r2ccl_options *o = options;
+    r2ccl               *s = CS_NEW(r2ccl, 1);
 
     if (s == NULL) {
         return CS_NO_MEMORY(err, "r2ccl");
     }
-    if (o->chosen >= CHOSEN_RINGS) {
-        status = cs_fallback_open(&s->fallback, cs_rings[o->chosen - CHOSEN_RINGS], scenario, err);
-    } else {
-        cs_r2ccl_setting setting = setting_of(scenario, &s->slow);
-        s->cluster               = &scenario->cluster;
-        s->shape                 = cs_r2ccl_shape_of(&setting, o->pieces);
-        s->width                 = cs_r2ccl_largest_group(&s->shape);
-        s->ring                  = (cs_ring_pass){.cluster   = s->cluster,
-                                                  .m         = scenario->cluster.n_ranks,
-                                                  .skip      = CS_RING_ALL,
-                                                  .bytes     = s->shape.ring_bytes,
-                                                  .end_step  = 1,
-                                                  .last_slot = CS_RING_SLOT,
-                                                  .keep_slot = CS_RING_SLOT,
-                                                  .is_final  = true};
-    }
+    cs_status status =
+        o->chosen >= CHOSEN_RINGS
+            ? cs_fallback_open(&s->fallback, cs_rings[o->chosen - CHOSEN_RINGS], scenario, err)
+            : begin_stream(s, scenario, o, err);
     if (status != CS_OK) {
         r2ccl_close(s);
         return status;
     }
     *state_p = s;
     return CS_OK;
-}
-
-/* h_i; h_0 and h_p are z. */
-static uint32_t rank_of(const r2ccl *s, uint32_t i)
-{
-    uint32_t label = s->slow + i, n = s->shape.p;
-    return label < n ? label : label - n;
-}
-
-/* `count` pieces from h_from to h_to. */
-static cs_transfer message(const r2ccl *s, uint32_t from, uint32_t to, uint32_t first,
-                           uint32_t count)
-{
-    return (cs_transfer){
-        .src   = rank_of(s, from),
-        .dst   = rank_of(s, to),
-        .chunk = s->shape.p + first,
-        .bytes = cs_split_range(s->shape.rest_bytes, s->shape.pieces, first, count),
-        .span  = (uint16_t)count,
-    };
-}
-
-/* B1: what hop h_i -> h_{i+1} adds in this step. */
-static cs_transfer chain_message(const r2ccl *s, uint32_t i)
-{
-    uint32_t    group = s->step + 1 - i, end = s->shape.p - 1;
-    uint32_t    first = cs_r2ccl_first_piece(&s->shape, group);
-    uint32_t    count = cs_r2ccl_first_piece(&s->shape, group + 1) - first;
-    uint32_t    slot  = REST + (group & 1u) * s->width;
-    cs_transfer t     = message(s, i, i + 1, first, count);
-
-    t.src_slot  = (uint16_t)slot;
-    t.dst_slot  = (uint16_t)(i + 1 == end ? REST + first : slot);
-    t.round     = s->step;
-    t.flags     = (uint8_t)(CS_OWN_DST | (i == 1 ? CS_OWN_SRC : 0u));
-    t.op_fabric = cs_op_fabric(CS_OP_REDUCE, CS_NIC);
-    return t;
-}
-
-/* B2: link 0 goes up to the end of the chain, p - 1 down to z, the chain is between them. */
-static cs_transfer piece_message(const r2ccl *s)
-{
-    uint32_t    p = s->shape.p, link = s->link;
-    cs_transfer t = message(s, p - link, p - 1 - link, s->piece, 1);
-
-    t.src_slot  = (uint16_t)(link == 1 ? REST + s->piece : REST);
-    t.dst_slot  = (uint16_t)(link == 0 ? REST + s->piece : REST);
-    t.round     = 2 * (p - 1) + s->piece;
-    t.flags     = (uint8_t)(CS_DONE_DST | (link == 0 ? CS_OWN_SRC : 0u));
-    t.op_fabric = cs_op_fabric(link == 0 ? CS_OP_REDUCE : CS_OP_COPY, CS_NIC);
-    return t;
-}
-
-/* A's part of the step; when it is out, B1 begins at the first hop that has a group. */
-static void add_ring_step(r2ccl *s, cs_block *block)
-{
-    uint32_t groups = s->shape.groups;
-
-    cs_ring_pass_next(&s->ring, block);
-    if (s->ring.step > s->step) {
-        s->hop = s->step + 2 > groups ? s->step + 2 - groups : 1;
-    }
-}
-
-static void add_chain_step(r2ccl *s, cs_block *block)
-{
-    uint32_t last = s->step + 1 < s->shape.p - 2 ? s->step + 1 : s->shape.p - 2;
-
-    while (s->hop <= last && block->count < block->capacity) {
-        block->transfers[block->count++] = chain_message(s, s->hop++);
-    }
-    if (s->hop > last) {
-        s->hop           = 0;
-        s->ring.end_step = ++s->step + 1;
-    }
-}
-
-static void add_pieces(r2ccl *s, cs_block *block)
-{
-    while (s->piece < s->shape.pieces && block->count < block->capacity) {
-        block->transfers[block->count++] = piece_message(s);
-        if (++s->link == s->shape.p) {
-            s->link = 0;
-            s->piece++;
-        }
-    }
 }
 
 static void r2ccl_next_block(void *state, cs_block *block)
@@ -328,39 +467,65 @@ static void r2ccl_next_block(void *state, cs_block *block)
     block->count = 0;
     if (s->fallback.algorithm != NULL) {
         cs_fallback_next(&s->fallback, block);
-        return;
+    } else {
+        cs_r2ccl_next(&s->stream, block);
     }
-    while (s->step < 2 * (s->shape.p - 1) && block->count < block->capacity) {
-        if (s->hop == 0) {
-            add_ring_step(s, block);
-        } else {
-            add_chain_step(s, block);
-        }
-    }
-    add_pieces(s, block);
 }
 
 /* What the paper predicts, whatever runs: T0 (1 + p (l-1) / (2 (p-1))) = T0 + (l-1) n, with
- * T0 = 2 (p-1) / p n for the ring without a fault, n = bytes / rate and no alpha. The replay does
- * not equal it: it pays the filling of the pipeline. Stated for one slow NIC at most. */
+ * T0 = 2 (p-1) / p n for the ring without a fault, n = bytes / rate of a server's NICs and no
+ * alpha. The replay does not equal it: it pays the filling of the pipeline. Stated for one slow
+ * server at most. */
 static double r2ccl_published_form_s(const cs_scenario *scenario, const void *options)
 {
-    uint32_t         slow;
-    cs_r2ccl_setting t = setting_of(scenario, &slow);
-    double           p = t.p, t0 = 2 * (p - 1) / p * (double)t.bytes * t.s_per_byte;
+    const cs_cluster *c = &scenario->cluster;
+    uint32_t          p = cs_n_servers(c), n_slow = 0;
+    double n_s = (double)scenario->bytes / c->gpus_per_server / c->fabrics[CS_NIC].bandwidth_Bps;
+    double slowdown = 1;
 
     bool is_ring = ((const r2ccl_options *)options)->chosen >= CHOSEN_RINGS;
 
-    if (is_ring || t.other_slowdown > 1 || !cs_capacity_is_constant(scenario) ||
-        cs_last_arrival(scenario) > 0) {
+    for (uint32_t i = 0; i < p; i++) {
+        double here = slowdown_of(scenario, i);
+        slowdown    = fmax(slowdown, here);
+        n_slow += here > 1;
+    }
+    if (is_ring || n_slow > 1 || p < 2 || !cs_capacity_is_constant(scenario) ||
+        cs_capacity_is_single(scenario) || cs_last_arrival(scenario) > 0) {
         return (double)NAN;
     }
-    return t0 * (1 + p * (t.slowdown - 1) / (2 * (p - 1)));
+    return (2.0 * (p - 1) / p + slowdown - 1) * n_s;
+}
+
+/* The prediction, where it is exact: around one server, all of whose pieces are equal, with lasting
+ * faults and nobody late. */
+static double r2ccl_closed_form_s(const cs_scenario *scenario, const void *options)
+{
+    const r2ccl_options *o        = options;
+    const cs_cluster    *c        = &scenario->cluster;
+    bool                 is_exact = false;
+    double               time_s   = (double)NAN;
+
+    if (o->chosen >= CHOSEN_RINGS) {
+        return cs_fallback_closed_form_s(cs_rings[o->chosen - CHOSEN_RINGS], 0, scenario);
+    }
+    if (cs_capacity_is_constant(scenario) && !cs_capacity_is_single(scenario) &&
+        !(cs_last_arrival(scenario) > 0) && c->servers == NULL && c->sockets <= 1 &&
+        c->fabrics[CS_NVLINK].kind == CS_SWITCHED) {
+        server *sorted = sorted_servers(scenario);
+        if (sorted != NULL) {
+            const cs_r2ccl_setting t     = setting_of(scenario, sorted, o->around);
+            const cs_r2ccl_shape   shape = cs_r2ccl_shape_of(&t, o->pieces, o->owners);
+            time_s                       = cs_r2ccl_predict_s(&t, &shape, &is_exact);
+        }
+        cs_free(sorted);
+    }
+    return is_exact ? time_s : (double)NAN;
 }
 
 const cs_algorithm cs_algorithm_r2ccl = {
     .name             = "r2ccl",
-    .summary          = "ring on 1/l of the buffer, the rest once each way over the slow NIC",
+    .summary          = "ring on 1/l of the buffer, the rest once each way over the slow NICs",
     .source           = "R2CCL, closed form as in OptCC; own correct schedule",
     .collectives      = 1u << CS_ALLREDUCE,
     .options          = r2ccl_table,
@@ -369,5 +534,6 @@ const cs_algorithm cs_algorithm_r2ccl = {
     .open             = r2ccl_open,
     .next_block       = r2ccl_next_block,
     .close            = r2ccl_close,
+    .closed_form_s    = r2ccl_closed_form_s,
     .published_form_s = r2ccl_published_form_s,
 };

@@ -7,6 +7,7 @@
 #include "algorithms/stragglar/multi_late_rounds.h"
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "cs/model.h"
 
 #include <math.h>
 
@@ -29,20 +30,12 @@ static pace pace_of(const cs_scenario *s)
 
 /* ---- nobody is late: the baseline ---- */
 
-extern const cs_algorithm cs_algorithm_circulant, cs_algorithm_hierarchical,
-    cs_algorithm_latency_optimal, cs_algorithm_merged_rhd, cs_algorithm_nccl_rings,
-    cs_algorithm_parallel_rings, cs_algorithm_rhd, cs_algorithm_ring;
+_Static_assert(CS_BASELINES == CS_BASELINE_COUNT - CS_BASELINE_CIRCULANT, "one for each choice");
 
-static const cs_algorithm *const baselines[CS_BASELINE_COUNT] = {
-    [CS_BASELINE_CIRCULANT]       = &cs_algorithm_circulant,
-    [CS_BASELINE_LATENCY_OPTIMAL] = &cs_algorithm_latency_optimal,
-    [CS_BASELINE_MERGED_RHD]      = &cs_algorithm_merged_rhd,
-    [CS_BASELINE_RHD]             = &cs_algorithm_rhd,
-    [CS_BASELINE_RING]            = &cs_algorithm_ring,
-    [CS_BASELINE_NCCL_RINGS]      = &cs_algorithm_nccl_rings,
-    [CS_BASELINE_PARALLEL_RINGS]  = &cs_algorithm_parallel_rings,
-    [CS_BASELINE_HIERARCHICAL]    = &cs_algorithm_hierarchical,
-};
+static const cs_algorithm *const *baseline_of(cs_late_baseline baseline)
+{
+    return &cs_baselines[baseline - CS_BASELINE_CIRCULANT];
+}
 
 /* Where all ranks have one kind of port, on which the rings of servers are the plain ring. */
 static double predicted_end_s(const cs_scenario *scenario, cs_late_baseline baseline)
@@ -76,53 +69,141 @@ cs_late_baseline cs_baseline_predicted(const cs_scenario *scenario)
     return best;
 }
 
-/* Replace CS_BASELINE_AUTO by the fastest one, and say when it ends: predicted where all ranks have
- * one kind of port, otherwise as the scenario's forecast says, of which there must be one. */
-static cs_status choose_baseline(const cs_scenario *scenario, cs_late_baseline *baseline_p,
-                                 double *end_s_p, cs_error *err)
+/* Before this no ring ends, in so many segments: the late server's neighbour gets 2 (N - 1)/N of
+ * the buffer from it, nearly all of it after the last arrival, in as many messages for every
+ * segment; on alpha-beta each of them holds the port for alpha. */
+static double rings_end_s(const cs_scenario *s, uint32_t segments)
 {
-    bool     is_free = *baseline_p == CS_BASELINE_AUTO;
-    uint32_t first   = is_free ? CS_BASELINE_CIRCULANT : (uint32_t)*baseline_p, fastest;
-    uint32_t n       = is_free ? CS_BASELINE_COUNT - first : 1;
+    const cs_cluster  *c   = &s->cluster;
+    const cs_forecast *f   = s->forecast;
+    const cs_fabric   *nic = &c->fabrics[CS_NIC];
+    double             n = cs_n_servers(c), nics = c->gpus_per_server;
+    bool               adds = f == NULL || cs_closed_forms_hold(f->model, s, f->model_options, 0);
 
-    if (cs_one_port_kind(&scenario->cluster) || scenario->forecast == NULL) {
-        *baseline_p = is_free ? cs_baseline_predicted(scenario) : *baseline_p;
-        *end_s_p    = predicted_end_s(scenario, *baseline_p);
-        return CS_OK;
+    return cs_last_arrival(s) + (adds ? 2 * (n - 1) * segments * nic->alpha_s : 0) +
+           2 * (n - 1) / n * (double)s->bytes / (nics * nic->bandwidth_Bps);
+}
+
+/* Before this none of the others ends: the last rank sends the buffer, where there are 2^k of them
+ * 2 (n - 1)/n of it, over all its ports. */
+static double flat_end_s(const cs_scenario *s)
+{
+    const cs_cluster *c     = &s->cluster;
+    double            n     = c->n_ranks;
+    double            times = (c->n_ranks & (c->n_ranks - 1)) == 0 ? 2 * (n - 1) / n : 1;
+    double            Bps   = 0;
+
+    for (uint32_t f = 0; f < cs_n_fabrics(c); f++) {
+        Bps += c->fabrics[f].bandwidth_Bps * cs_links_of(c, f);
     }
-    CS_TRY(cs_fastest(scenario, baselines + first, n, &fastest, end_s_p, err));
-    *baseline_p = (cs_late_baseline)(first + fastest);
+    return cs_last_arrival(s) + times * (double)s->bytes / Bps;
+}
+
+/* A baseline that is the fastest so far. */
+typedef struct leader {
+    cs_baseline_choice choice;
+    double             end_s;
+} leader;
+
+/* Other numbers of segments than 1 of one baseline, while they help. */
+static cs_status try_segments(const cs_scenario *scenario, cs_late_baseline baseline,
+                              leader *leader_p, cs_error *err)
+{
+    static const uint32_t tried[] = {2, 3, 4, 6, 8, 12, 16};
+    double                best_s = (double)INFINITY, this_s = 0;
+    uint32_t              worse = 0;
+
+    for (size_t i = 0; i < sizeof tried / sizeof tried[0] && worse < 2; i++) {
+        if (rings_end_s(scenario, tried[i]) >= leader_p->end_s) {
+            break;
+        }
+        cs_error  wrong = {0};
+        cs_status status =
+            cs_fallback_elapsed_s(*baseline_of(baseline), tried[i], scenario, &this_s, &wrong);
+        if (cs_status_is_refusal(status)) {
+            break;
+        }
+        if (status != CS_OK) {
+            return CS_FAIL(err, status, wrong.where, "%s", wrong.message);
+        }
+        if (this_s < leader_p->end_s) {
+            *leader_p = (leader){{baseline, tried[i]}, this_s};
+        }
+        worse  = this_s < best_s ? 0 : worse + 1;
+        best_s = fmin(best_s, this_s);
+    }
     return CS_OK;
 }
 
-/* Before this no ring ends: the late server's neighbour gets 2 (N - 1)/N of the buffer from it,
- * nearly all of it after the last arrival. */
-static double rings_end_s(const cs_scenario *s)
+/* With 1 segment, or as many as are asked for: of those that can end before the limit. */
+static cs_status lead(const cs_scenario *scenario, const cs_baseline_choice *asked, double limit_s,
+                      leader *leader_p, cs_error *err)
 {
-    const cs_cluster *c = &s->cluster;
-    double            n = cs_n_servers(c), nics = c->gpus_per_server;
+    bool     is_free  = asked->baseline == CS_BASELINE_AUTO;
+    bool     no_flat  = limit_s <= flat_end_s(scenario);
+    bool     no_rings = limit_s <= rings_end_s(scenario, 1);
+    uint32_t first = no_flat ? CS_BASELINE_RING : CS_BASELINE_CIRCULANT, fastest = 0;
+    uint32_t end = no_rings ? CS_BASELINE_RING : CS_BASELINE_COUNT;
 
-    return cs_last_arrival(s) +
-           2 * (n - 1) / n * (double)s->bytes / (nics * c->fabrics[CS_NIC].bandwidth_Bps);
+    if (!is_free) {
+        bool is_out = (uint32_t)asked->baseline < first || (uint32_t)asked->baseline >= end;
+        first       = is_out ? end : (uint32_t)asked->baseline;
+        end         = is_out ? end : first + 1;
+    }
+    if (first >= end) {
+        return CS_OK;
+    }
+    if (!is_free && asked->segments != CS_AUTO &&
+        cs_has_segments(*baseline_of((cs_late_baseline)first))) {
+        leader_p->choice = *asked;
+        return cs_fallback_elapsed_s(*baseline_of((cs_late_baseline)first), asked->segments,
+                                     scenario, &leader_p->end_s, err);
+    }
+    CS_TRY(cs_fastest(scenario, baseline_of((cs_late_baseline)first), end - first, &fastest,
+                      &leader_p->end_s, err));
+    leader_p->choice.baseline = (cs_late_baseline)(first + fastest);
+    leader_p->choice.segments = 1;
+    return CS_OK;
 }
 
-cs_status cs_baseline_is_faster(const cs_scenario *scenario, double limit_s,
-                                cs_late_baseline *baseline_p, bool *is_faster_p, cs_error *err)
+cs_status cs_baseline_before(const cs_scenario *scenario, double limit_s,
+                             cs_baseline_choice *choice_p, double *end_s_p, cs_error *err)
 {
-    bool     is_free  = *baseline_p == CS_BASELINE_AUTO;
-    bool     no_rings = limit_s <= rings_end_s(scenario);
-    uint32_t first = is_free ? CS_BASELINE_CIRCULANT : (uint32_t)*baseline_p, fastest = 0;
-    uint32_t end   = no_rings ? CS_BASELINE_RING : CS_BASELINE_COUNT;
-    uint32_t n     = is_free ? end - first : 1;
-    double   end_s = (double)INFINITY;
+    leader best = {.end_s = (double)INFINITY};
 
-    if (first < end) {
-        CS_TRY(cs_fastest(scenario, baselines + first, n, &fastest, &end_s, err));
+    CS_TRY(lead(scenario, choice_p, limit_s, &best, err));
+    best.end_s = fmin(best.end_s, limit_s);
+    for (int b = CS_BASELINE_RING; b < CS_BASELINE_COUNT; b++) {
+        bool is_asked = choice_p->baseline == CS_BASELINE_AUTO || (int)choice_p->baseline == b;
+        if (is_asked && choice_p->segments == CS_AUTO &&
+            cs_has_segments(*baseline_of((cs_late_baseline)b))) {
+            CS_TRY(try_segments(scenario, (cs_late_baseline)b, &best, err));
+        }
     }
-    *is_faster_p = end_s < limit_s;
-    if (*is_faster_p) {
-        *baseline_p = (cs_late_baseline)(first + fastest);
+    *end_s_p = best.end_s < limit_s ? best.end_s : (double)INFINITY;
+    if (best.end_s < limit_s) {
+        *choice_p = best.choice;
     }
+    return CS_OK;
+}
+
+/* Replace what is auto by the fastest one, and say when it ends: predicted where all ranks have one
+ * kind of port, otherwise as the scenario's forecast says, of which there must be one. */
+static cs_status choose_baseline(const cs_scenario *scenario, cs_multi_late_choice *choice,
+                                 double *end_s_p, cs_error *err)
+{
+    cs_baseline_choice found   = {choice->baseline, choice->segments};
+    bool               is_free = choice->baseline == CS_BASELINE_AUTO;
+
+    if (cs_one_port_kind(&scenario->cluster) || scenario->forecast == NULL) {
+        choice->baseline = is_free ? cs_baseline_predicted(scenario) : choice->baseline;
+        *end_s_p         = predicted_end_s(scenario, choice->baseline);
+        return CS_OK;
+    }
+    CS_TRY(cs_baseline_before(scenario, (double)INFINITY, &found, end_s_p, err));
+    choice->baseline =
+        found.baseline == CS_BASELINE_AUTO ? cs_baseline_predicted(scenario) : found.baseline;
+    choice->segments = found.segments;
     return CS_OK;
 }
 
@@ -258,9 +339,8 @@ static cs_status make_rounds(cs_multi_late_schedule *sched, const cs_scenario *s
     return CS_OK;
 }
 
-/* Make the schedule. Output only on CS_OK. */
-static cs_status make_schedule(const cs_scenario *scenario, const cs_multi_late_shape *shape,
-                               cs_multi_late_schedule **schedule_p, cs_error *err)
+cs_status cs_multi_late_make(const cs_scenario *scenario, const cs_multi_late_shape *shape,
+                             cs_multi_late_schedule **schedule_p, cs_error *err)
 {
     uint32_t                n = scenario->cluster.n_ranks, early = n - shape->late;
     cs_multi_late_schedule *sched = CS_NEW(cs_multi_late_schedule, 1);
@@ -293,6 +373,16 @@ void cs_multi_late_free(cs_multi_late_schedule *schedule)
         cs_arena_free(&schedule->arena);
         cs_free(schedule);
     }
+}
+
+const cs_label_rounds *cs_multi_late_rounds_of(const cs_multi_late_schedule *schedule)
+{
+    return &schedule->made.rounds;
+}
+
+const uint32_t *cs_multi_late_order(const cs_multi_late_schedule *schedule)
+{
+    return schedule->rank_of + schedule->early;
 }
 
 static cs_plan plan_of(const cs_multi_late_schedule *sched, const cs_cluster *cluster)
@@ -442,7 +532,7 @@ static cs_status try_candidates(const cs_scenario *s, candidate *list, uint32_t 
             continue;
         }
         found->work += work;
-        status = make_schedule(s, &c->shape, &made, err);
+        status = cs_multi_late_make(s, &c->shape, &made, err);
         if (status == CS_OK && made->end_s < found->limit_s) {
             cs_multi_late_schedule *before = found->schedule;
             found->best                    = c->shape;
@@ -554,7 +644,7 @@ static cs_status choose_any(const cs_scenario *scenario, double one_s, cs_multi_
     uint32_t n = scenario->cluster.n_ranks;
     double   none_s;
 
-    CS_TRY(choose_baseline(scenario, &choice->baseline, &none_s, err));
+    CS_TRY(choose_baseline(scenario, choice, &none_s, err));
     choice->late = one_s < none_s ? 1 : 0;
     if (n >= 4 && n <= CS_MULTI_LATE_MOST_RANKS && cs_one_port_kind(&scenario->cluster)) {
         CS_TRY(cs_multi_late_choose_shape(scenario, 2, n / 2, fmin(none_s, one_s), shape,
@@ -579,7 +669,7 @@ cs_status cs_multi_late_choose(const cs_scenario *scenario, double one_s,
     if (k == CS_AUTO) {
         CS_TRY(choose_any(scenario, one_s, choice, &shape, schedule_p, err));
     } else if (k == 0) {
-        CS_TRY(choose_baseline(scenario, &choice->baseline, &end_s, err));
+        CS_TRY(choose_baseline(scenario, choice, &end_s, err));
     } else if (k > 1) {
         shape.parts = is_free(choice->chunks) ? CS_AUTO : choice->chunks / (n - k);
         CS_TRY(
@@ -598,18 +688,24 @@ static cs_multi_late_shape shape_of(const cs_scenario *scenario, const cs_multi_
     return (cs_multi_late_shape){choice->late, choice->chunks / early, choice->roots};
 }
 
+static uint32_t segments_of(const cs_multi_late_choice *choice)
+{
+    return choice->segments == CS_AUTO ? 0 : choice->segments;
+}
+
 cs_status cs_multi_late_plan(const cs_scenario *scenario, cs_multi_late_choice *choice,
                              cs_plan *plan, cs_multi_late_schedule **schedule_p, cs_error *err)
 {
     if (choice->late == 0) {
-        CS_TRY(cs_fallback_check(baselines[choice->baseline], scenario, plan, err));
+        CS_TRY(cs_fallback_check(*baseline_of(choice->baseline), segments_of(choice), scenario,
+                                 plan, err));
         choice->chunks = plan->n_chunks;
         choice->roots  = 0;
         return CS_OK;
     }
     if (*schedule_p == NULL) {
         const cs_multi_late_shape shape = shape_of(scenario, choice);
-        CS_TRY(make_schedule(scenario, &shape, schedule_p, err));
+        CS_TRY(cs_multi_late_make(scenario, &shape, schedule_p, err));
     }
     *plan = plan_of(*schedule_p, &scenario->cluster);
     return CS_OK;
@@ -625,7 +721,8 @@ cs_status cs_multi_late_open(const cs_scenario *scenario, const cs_multi_late_ch
         return CS_NO_MEMORY(err, "the late ranks of a schedule");
     }
     if (schedule == NULL) {
-        return cs_fallback_open(&stream->baseline, baselines[choice->baseline], scenario, err);
+        stream->baseline.segments = segments_of(choice);
+        return cs_fallback_open(&stream->baseline, *baseline_of(choice->baseline), scenario, err);
     }
     stream->scenario = scenario;
     stream->schedule = schedule;
@@ -659,5 +756,6 @@ void cs_multi_late_close(cs_multi_late_stream *stream)
 double cs_multi_late_closed_form_s(const cs_scenario *scenario, const cs_multi_late_choice *choice)
 {
     return choice->late > 1 ? (double)NAN
-                            : cs_fallback_closed_form_s(baselines[choice->baseline], scenario);
+                            : cs_fallback_closed_form_s(*baseline_of(choice->baseline),
+                                                        segments_of(choice), scenario);
 }

@@ -44,12 +44,18 @@ typedef enum cs_late_baseline {
  * takes a forecast to know. O(1). */
 cs_late_baseline cs_baseline_predicted(const cs_scenario *scenario);
 
-/* Does one of them (`*baseline_p`, or of all if that is CS_BASELINE_AUTO) end before `limit_s` on
+/* A baseline with so many segments (of hierarchical and parallel_rings; the others ignore it). */
+typedef struct cs_baseline_choice {
+    cs_late_baseline baseline; /* or CS_BASELINE_AUTO */
+    uint32_t         segments; /* or CS_AUTO: of 1 .. 16 the best */
+} cs_baseline_choice;
+
+/* When does one of them (*choice_p, or of all, where it is auto) end that ends before `limit_s` on
  * servers of several GPUs? The scenario's forecast decides, or without one the closed forms. If so,
- * *baseline_p is the fastest. Rings are not timed where a server's NICs alone take until the limit
- * for what a ring sends after the last arrival. */
-cs_status cs_baseline_is_faster(const cs_scenario *scenario, double limit_s,
-                                cs_late_baseline *baseline_p, bool *is_faster_p, cs_error *err);
+ * *choice_p becomes the fastest; else *end_s_p INFINITY. None is timed that cannot end before, for
+ * what the late server's NICs, or the late rank's ports, have to send after the last arrival. */
+cs_status cs_baseline_before(const cs_scenario *scenario, double limit_s,
+                             cs_baseline_choice *choice_p, double *end_s_p, cs_error *err);
 
 /* What was asked for, and after cs_multi_late_choose() what it came to. */
 typedef struct cs_multi_late_choice {
@@ -57,6 +63,7 @@ typedef struct cs_multi_late_choice {
     uint32_t         chunks;   /* 0 or CS_AUTO: the best number */
     uint32_t         roots;    /* as in cs_multi_late_shape, or CS_AUTO */
     cs_late_baseline baseline; /* or CS_BASELINE_AUTO */
+    uint32_t         segments; /* of the baseline; CS_AUTO means 1 */
 } cs_multi_late_choice;
 
 /* A schedule for several late ranks: made once, for any number of streams. The caller of what makes
@@ -64,6 +71,16 @@ typedef struct cs_multi_late_choice {
 typedef struct cs_multi_late_schedule cs_multi_late_schedule;
 
 void cs_multi_late_free(cs_multi_late_schedule *schedule);
+
+/* Make one of a shape (below). Output only on CS_OK; CS_EINTERNAL when its rounds are wrong. */
+struct cs_multi_late_shape;
+cs_status cs_multi_late_make(const cs_scenario *scenario, const struct cs_multi_late_shape *shape,
+                             cs_multi_late_schedule **schedule_p, cs_error *err);
+
+/* Its rounds, and the late ranks in the order of their labels n - k .. n - 1; borrowed. */
+struct cs_label_rounds;
+const struct cs_label_rounds *cs_multi_late_rounds_of(const cs_multi_late_schedule *schedule);
+const uint32_t               *cs_multi_late_order(const cs_multi_late_schedule *schedule);
 
 /* Replace what is CS_AUTO. `one_s` is the end that is predicted for one late rank, for k = auto,
  * which may come to 1; then the rest is left as it is. Refused: k >= n, several late ranks of more

@@ -108,6 +108,12 @@ cs_status cs_rail_build(uint32_t servers, uint32_t chunks, bool halves, cs_arena
     return CS_OK;
 }
 
+cs_rail cs_rail_of_rounds(uint32_t servers, uint32_t chunks, const cs_label_rounds *rounds)
+{
+    return (cs_rail){
+        .servers = servers, .chunks = chunks, .n_rounds = rounds->n_rounds, .stored = *rounds};
+}
+
 void cs_rail_free(cs_rail *rail)
 {
     cs_label_rounds_free(&rail->stored);

@@ -53,7 +53,11 @@ uint32_t cs_rail_rounds(uint32_t servers, uint32_t chunks, bool halves);
  * promises. */
 cs_status cs_rail_build(uint32_t servers, uint32_t chunks, bool halves, cs_arena *arena,
                         cs_rail *rail, cs_error *err);
-void      cs_rail_free(cs_rail *rail);
+
+/* A rail that goes through given rounds, which it borrows. Not to be freed. */
+cs_rail cs_rail_of_rounds(uint32_t servers, uint32_t chunks, const cs_label_rounds *rounds);
+
+void cs_rail_free(cs_rail *rail);
 
 /* Places for transfers in a round, some of which may be empty; what is in one of them: false where
  * nothing is. In one round every label sends once and receives once at most. O(1). */

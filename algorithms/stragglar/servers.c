@@ -2,9 +2,9 @@
 #include "algorithms/stragglar/servers.h"
 
 #include "algorithms/lib/accept.h"
-#include "algorithms/stragglar/rail.h"
+#include "algorithms/stragglar/roles.h"
+#include "algorithms/stragglar/servers_course.h"
 #include "base/alloc.h"
-#include "base/arena.h"
 
 #define NONE CS_NO_LABEL
 
@@ -19,7 +19,7 @@ typedef enum part {
     EARLY_MATES,
     SCATTER,
     RAILS,
-    LATE_SERVER,
+    LATE_SERVERS,
     OTHER_SERVERS,
     GATHER,
     OVER
@@ -27,83 +27,149 @@ typedef enum part {
 
 struct cs_servers {
     const cs_scenario *scenario; /* borrowed */
-    uint32_t           n, m, l;  /* N, M, L */
-    uint32_t           chunks;   /* C */
-    bool               is_tree, halves;
+    cs_servers_shape   shape;
+    cs_roles           roles;
+    uint32_t           chunks, n_turns; /* C; of the main phase */
+    bool               is_tree;
     cs_rail            rail;
+    bool               borrows_rounds; /* of the rail */
     cs_arena           arena;
-    uint32_t          *first; /* [N] first rank of the server with a label */
-    uint32_t          *local; /* [2 L] number in its server of the GPU with a local label mod L */
-    uint32_t          *done;  /* [N] chunk that a server completes in this round, or NONE */
+    cs_late_course    *course;      /* [N - E] of the late servers; none of a tree */
+    uint32_t          *done;        /* [N] chunk that a server completes in this round, or NONE */
     uint64_t           chunk_bytes; /* cs_split() of the buffer: of a chunk, ... */
     uint32_t           n_larger;    /* ... one more of so many */
     part               part;
-    uint32_t           base, step;  /* of the pre-phase: chunks base .. base + M - 1 are summed */
-    uint32_t           turn;        /* of the early mates: 0 .. C + L - 1; of the rounds: u + 1 */
-    uint32_t           round;       /* of the transfers that are made */
-    uint32_t           have;        /* GATHER: rails whose final values every GPU has */
-    uint32_t           i, shift, p; /* what comes next in a part; begin with 0, 1, 0 */
+    uint32_t           base, step; /* of the pre-phase: chunks base .. base + E - 1 are summed */
+    uint32_t           turn;       /* of the early mates: 0 .. C + L - 1; of the rounds: u + 1 */
+    uint32_t           round;      /* of the transfers that are made */
+    uint32_t           have;       /* GATHER: rails whose final values every GPU has */
+    uint32_t           v, i, shift, p, j; /* what comes next in a part; begin with 0, shift 1 */
 };
 
 /* ---- the plan ---- */
 
-/* Are the sums exchanged between two servers instead of passed around a ring? */
-static bool is_exchanged(uint32_t servers, bool halves)
+cs_status cs_servers_count_late(const cs_scenario *scenario, uint32_t rank, uint32_t count,
+                                cs_servers_late *late_p, cs_error *err)
 {
-    return servers == 3 && !halves;
+    cs_arena      arena  = {0};
+    cs_late_ranks found  = {0};
+    cs_status     status = cs_late_ranks_find(scenario, rank, count, &arena, &found, err);
+
+    if (status == CS_OK) {
+        *late_p = (cs_servers_late){.rank       = rank,
+                                    .count      = count,
+                                    .servers    = found.n_servers,
+                                    .most       = found.most,
+                                    .most_mixed = found.most_mixed,
+                                    .early_s    = found.early_s,
+                                    .last_s     = found.last_s};
+    }
+    cs_arena_free(&arena);
+    return status;
+}
+
+/* Are the sums exchanged between two servers instead of passed around a ring? */
+static bool is_exchanged(uint32_t servers, uint32_t early, bool halves)
+{
+    return servers == 3 && early == 2 && !halves;
 }
 
 static uint32_t pre_steps(uint32_t servers, const cs_servers_shape *shape)
 {
-    uint32_t m = servers - 1, chunks = shape->chunks;
-    return is_exchanged(servers, shape->halves) ? chunks : (chunks + m - 1) / m * m;
+    uint32_t early = servers - shape->late.servers, chunks = shape->chunks;
+    return is_exchanged(servers, early, shape->halves) ? chunks
+                                                       : (chunks + early - 1) / early * early;
 }
 
-/* Turns of the main phase: one before round 0, and so many after the last one as server s needs for
- * the last final values, and for those of rail 0 to come by all mates. */
-static uint32_t main_turns(uint32_t servers, uint32_t locals, uint32_t chunks, bool halves)
+/* The rounds that all rails go through: stored ones, or without its tables what one late server
+ * makes of them. */
+static cs_rail outline_of(uint32_t servers, const cs_servers_shape *shape,
+                          const cs_multi_late_schedule *rounds)
 {
-    const cs_rail rail   = {.chunks = chunks, .halves = halves};
-    uint32_t      rounds = cs_rail_rounds(servers, chunks, halves);
-    uint32_t      given = cs_rail_last_given(chunks, halves), last = given + (halves ? 2 : 0);
-    uint32_t passed = given > 1 ? given - 1 : 0; /* rounds of which the final value is passed on */
+    return rounds != NULL
+               ? cs_rail_of_rounds(servers, shape->chunks, cs_multi_late_rounds_of(rounds))
+               : (cs_rail){.servers  = servers,
+                           .chunks   = shape->chunks,
+                           .halves   = shape->halves,
+                           .n_rounds = cs_rail_rounds(servers, shape->chunks, shape->halves)};
+}
 
-    while (passed > 0 && cs_rail_completed(&rail, passed - 1) == NONE) {
-        passed--;
+/* Early mates along which the final values of a late rank's rail go; 0: everybody gets them from
+ * their gateway. */
+static uint32_t chain_mates(const cs_servers_shape *shape, const cs_server_roles *roles)
+{
+    return shape->form == CS_SERVERS_CHAIN ? roles->n_early : 0;
+}
+
+/* Who is who, and what the late servers do: all that a stream needs but its rail. */
+static cs_status make_parts(const cs_scenario *scenario, const cs_servers_shape *shape,
+                            const cs_multi_late_schedule *rounds, cs_arena *arena, cs_roles *roles,
+                            cs_late_course **course_p, uint32_t *n_turns_p, cs_error *err)
+{
+    uint32_t        servers = cs_n_servers(&scenario->cluster), k = shape->late.servers;
+    const cs_rail   outline = outline_of(servers, shape, rounds);
+    const uint32_t *order   = rounds != NULL ? cs_multi_late_order(rounds) : NULL;
+    cs_late_course *course  = CS_ARENA_NEW(arena, cs_late_course, k);
+    cs_late_ranks   late;
+
+    if (course == NULL) {
+        return CS_NO_MEMORY(err, "%u late servers", k);
     }
-    uint32_t chain = passed > 0 ? passed + locals - 1 : 0;
-    uint32_t end   = last + 2 > chain ? last + 2 : chain;
-    return 1 + (rounds > end ? rounds : end);
+    CS_TRY(cs_late_ranks_find(scenario, shape->late.rank, shape->late.count, arena, &late, err));
+    CS_TRY(cs_roles_make(scenario, &late, shape->gateways, order, arena, roles, err));
+    *n_turns_p = 0;
+    for (uint32_t i = 0; i < k; i++) {
+        CS_TRY(cs_late_course_make(&outline, servers - k, servers - k + i, arena, &course[i], err));
+        uint32_t turns = cs_late_course_turns(&course[i], outline.n_rounds,
+                                              chain_mates(shape, &roles->late_server[i]));
+        *n_turns_p     = turns > *n_turns_p ? turns : *n_turns_p;
+    }
+    *course_p = course;
+    return CS_OK;
 }
 
-double cs_servers_messages(const cs_cluster *cluster, uint32_t chunks)
+double cs_servers_messages(const cs_cluster *cluster, const cs_servers_shape *shape)
 {
-    double n = cluster->n_ranks, l = cluster->gpus_per_server;
-    return 2 * n * l * chunks;
+    return 2.0 * cluster->n_ranks * shape->gateways * shape->chunks;
 }
 
-uint32_t cs_servers_most_chunks(const cs_cluster *cluster)
+static uint32_t slots_per_chunk(const cs_servers_late *late)
 {
-    return (uint32_t)(cs_most_slots(cluster->n_ranks) - 1) / 2;
+    return 1 + late->most_mixed;
 }
 
-cs_plan cs_servers_plan(const cs_scenario *scenario, const cs_servers_shape *shape)
+uint32_t cs_servers_most_chunks(const cs_cluster *cluster, const cs_servers_late *late)
+{
+    return (uint32_t)(cs_most_slots(cluster->n_ranks) - 1) / slots_per_chunk(late);
+}
+
+cs_status cs_servers_plan(const cs_scenario *scenario, const cs_servers_shape *shape,
+                          const cs_multi_late_schedule *rounds, cs_plan *plan, cs_error *err)
 {
     const cs_cluster *c = &scenario->cluster;
     uint32_t          n = cs_n_servers(c), l = c->gpus_per_server, chunks = shape->chunks;
-    uint32_t          pre = pre_steps(n, shape) + chunks + l;
+    uint32_t          pre    = pre_steps(n, shape) + chunks + l, turns;
+    cs_arena          arena  = {0};
+    cs_status         status = CS_OK;
+    cs_roles          roles;
+    cs_late_course   *course;
 
-    if (shape->is_tree) {
-        return (cs_plan){.n_chunks = l,
-                         .n_slots  = l,
-                         .n_rounds = pre + 1 + cs_rail_rounds(n, 1, false) + cs_log2_ceil(l),
-                         .uses = CS_USES_EXCHANGE | CS_USES_NVLINK | CS_USES_SPAN | CS_USES_JOIN,
-                         .starts_own = true};
+    if (shape->form == CS_SERVERS_TREE) {
+        *plan = (cs_plan){.n_chunks = l,
+                          .n_slots  = l,
+                          .n_rounds = pre + 1 + cs_rail_rounds(n, 1, false) + cs_log2_ceil(l),
+                          .uses = CS_USES_EXCHANGE | CS_USES_NVLINK | CS_USES_SPAN | CS_USES_JOIN,
+                          .starts_own = true};
+        return CS_OK;
     }
-    return (cs_plan){.n_chunks = l * chunks,
-                     .n_slots  = 2 * chunks + 1,
-                     .n_rounds = pre + main_turns(n, l, chunks, shape->halves),
-                     .uses     = CS_USES_EXCHANGE | CS_USES_NVLINK};
+    status = make_parts(scenario, shape, rounds, &arena, &roles, &course, &turns, err);
+    cs_arena_free(&arena);
+    CS_TRY(status);
+    *plan = (cs_plan){.n_chunks = shape->gateways * chunks,
+                      .n_slots  = slots_per_chunk(&shape->late) * chunks + 1,
+                      .n_rounds = pre + turns,
+                      .uses     = CS_USES_EXCHANGE | CS_USES_NVLINK};
+    return CS_OK;
 }
 
 /* ---- transfers ---- */
@@ -113,13 +179,17 @@ static uint64_t bytes_of(const cs_servers *s, uint32_t id)
     return s->chunk_bytes + (id < s->n_larger ? 1 : 0);
 }
 
-/* For all p: from GPU p of a server to GPU p + shift of a server, chunk c of the rail of one of
- * them. */
+static const cs_server_roles *roles_of(const cs_servers *s, uint32_t v)
+{
+    return v < s->roles.early ? &s->roles.early_server : &s->roles.late_server[v - s->roles.early];
+}
+
+/* For all rails: chunk c of the rail, from a GPU of one server to a GPU of one, which are so many
+ * labels behind the rail's gateways there. */
 typedef struct row {
-    uint32_t src, dst; /* labels of the servers */
-    uint32_t shift;    /* < L */
+    uint32_t src, dst;             /* labels of the servers */
+    uint32_t src_shift, dst_shift; /* < L */
     uint32_t chunk;
-    bool     is_of_dst; /* the rail of the destination */
     cs_op    op;
     uint32_t src_slot, dst_slot, flags;
 } row;
@@ -127,43 +197,45 @@ typedef struct row {
 /* From s->p on, which is 0 again when all are there; false when the block is full before. */
 static bool add_row(cs_servers *s, const row *r, cs_block *block)
 {
-    const cs_cluster *c     = &s->scenario->cluster;
-    const uint32_t   *local = s->local;
-    uint32_t          from = s->first[r->src], to = s->first[r->dst];
-    uint32_t          fabric  = r->src == r->dst ? CS_NVLINK : CS_NIC;
-    cs_transfer       model   = {.round     = s->round,
-                                 .span      = 1,
-                                 .flags     = (uint8_t)(s->is_tree ? r->flags & ENDS : r->flags),
-                                 .op_fabric = cs_op_fabric(r->op, fabric)};
-    bool              crosses = c->sockets > 1 && r->src == r->dst;
-    uint32_t          slots   = cs_slots(r->src_slot, r->dst_slot);
-    cs_transfer      *out     = block->transfers + block->count;
+    const cs_cluster      *c   = &s->scenario->cluster;
+    const cs_server_roles *src = roles_of(s, r->src), *dst = roles_of(s, r->dst);
+    const uint32_t        *from = src->local + r->src_shift, *to = dst->local + r->dst_shift;
+    uint32_t               first = s->roles.first[r->src], second = s->roles.first[r->dst];
+    uint32_t               fabric  = r->src == r->dst ? CS_NVLINK : CS_NIC;
+    cs_transfer            model   = {.round     = s->round,
+                                      .span      = 1,
+                                      .flags     = (uint8_t)(s->is_tree ? r->flags & ENDS : r->flags),
+                                      .op_fabric = cs_op_fabric(r->op, fabric)};
+    bool                   crosses = c->sockets > 1 && r->src == r->dst;
+    uint32_t               slots   = cs_slots(r->src_slot, r->dst_slot);
+    cs_transfer           *out     = block->transfers + block->count;
 
-    for (; s->p < s->l && block->count < block->capacity; s->p++, block->count++, out++) {
-        uint32_t src = from + local[s->p], dst = to + local[s->p + r->shift];
-        uint32_t rail = r->is_of_dst ? s->p + r->shift : s->p;
-        uint32_t id   = (rail < s->l ? rail : rail - s->l) * s->chunks + r->chunk;
+    for (; s->p < s->roles.rails && block->count < block->capacity; s->p++, block->count++, out++) {
+        uint32_t id = s->p * s->chunks + r->chunk;
+        uint32_t a = first + from[src->gate[s->p]], b = second + to[dst->gate[s->p]];
         if (crosses) {
-            model.op_fabric = cs_op_fabric(r->op, cs_fabric_of(c, src, dst));
+            model.op_fabric = cs_op_fabric(r->op, cs_fabric_of(c, a, b));
         }
         slots = s->is_tree ? cs_slots(id, id) : slots;
-        cs_transfer_put(out, src, dst, id, slots, bytes_of(s, id), cs_tail_of(&model));
+        cs_transfer_put(out, a, b, id, slots, bytes_of(s, id), cs_tail_of(&model));
     }
-    if (s->p < s->l) {
+    if (s->p < s->roles.rails) {
         return false;
     }
     s->p = 0;
     return true;
 }
 
-/* One transfer inside the late server: chunk c of rail p. There must be room. */
-static void add_inside(const cs_servers *s, cs_block *block, uint32_t src, uint32_t dst, uint32_t p,
-                       uint32_t c, cs_transfer model)
+/* One transfer inside late server i: chunk c of a rail, between GPUs with these labels. There must
+ * be room. */
+static void add_inside(const cs_servers *s, cs_block *block, uint32_t i, uint32_t src, uint32_t dst,
+                       uint32_t rail, uint32_t c, cs_transfer model)
 {
-    uint32_t first = s->first[s->m], id = p * s->chunks + c;
+    const uint32_t *local = s->roles.late_server[i].local;
+    uint32_t        first = s->roles.first[s->roles.early + i], id = rail * s->chunks + c;
 
-    model.src   = first + s->local[src];
-    model.dst   = first + s->local[dst];
+    model.src   = first + local[src];
+    model.dst   = first + local[dst];
     model.chunk = id;
     model.bytes = bytes_of(s, id);
     model.round = s->round;
@@ -181,8 +253,9 @@ static void add_inside(const cs_servers *s, cs_block *block, uint32_t src, uint3
 static void add_part(const cs_servers *s, cs_block *block, uint32_t v, uint32_t src, uint32_t dst,
                      uint32_t p, uint32_t span, cs_op op, uint32_t flags)
 {
-    uint32_t from = s->first[v] + s->local[src], to = s->first[v] + s->local[dst];
-    uint32_t fabric = cs_fabric_of(&s->scenario->cluster, from, to);
+    const uint32_t *local = roles_of(s, v)->local;
+    uint32_t        from = s->roles.first[v] + local[src], to = s->roles.first[v] + local[dst];
+    uint32_t        fabric = cs_fabric_of(&s->scenario->cluster, from, to);
 
     block->transfers[block->count++] =
         (cs_transfer){.src       = from,
@@ -190,7 +263,7 @@ static void add_part(const cs_servers *s, cs_block *block, uint32_t v, uint32_t 
                       .chunk     = p,
                       .src_slot  = (uint16_t)p,
                       .dst_slot  = (uint16_t)p,
-                      .bytes     = cs_split_range(s->scenario->bytes, s->l, p, span),
+                      .bytes     = cs_split_range(s->scenario->bytes, s->roles.locals, p, span),
                       .round     = s->round,
                       .span      = (uint16_t)span,
                       .flags     = (uint8_t)flags,
@@ -210,33 +283,47 @@ static bool has_room(const cs_block *block, size_t count)
     return block->capacity - block->count >= count;
 }
 
-static uint32_t rail0_slot(const cs_servers *s, uint32_t c)
+/* Where early mates keep chunk c of the j-th late gateway's rail. */
+static uint32_t mates_slot(const cs_servers *s, uint32_t j, uint32_t c)
 {
-    return s->chunks + c;
+    return (1 + j) * s->chunks + c;
+}
+
+/* Where final values go that nobody passes on. */
+static uint32_t last_slot(const cs_servers *s)
+{
+    return slots_per_chunk(&s->shape.late) * s->chunks;
 }
 
 /* ---- the pre-phase ---- */
 
-/* The chunk that server v sums up in this step; NONE where there is none. */
+/* The chunk that early server v sums up in this step; NONE where there is none. */
 static uint32_t summed(const cs_servers *s, uint32_t v)
 {
-    uint32_t c = s->base;
+    uint32_t c = s->base, early = s->roles.early;
 
-    if (!is_exchanged(s->n, s->halves)) {
-        uint32_t ahead = v + s->m - 1 - s->step;
-        c += ahead >= s->m ? ahead - s->m : ahead;
+    if (!is_exchanged(s->roles.n, early, s->shape.halves)) {
+        uint32_t ahead = v + early - 1 - s->step;
+        c += ahead >= early ? ahead - early : ahead;
     }
     return c < s->chunks ? c : NONE;
 }
 
-/* Inside every other server; what came around the ring is there before, but in the first step. */
+/* Inside every early server; what came around the ring is there before, but in the first step. */
 static bool add_sums(cs_servers *s, cs_block *block)
 {
-    for (; s->i < s->m; s->i++) {
-        uint32_t c = summed(s, s->i);
-        for (; c != NONE && s->shift < s->l; s->shift++) {
+    for (; s->v < s->roles.early; s->v++) {
+        uint32_t c = summed(s, s->v);
+        for (; c != NONE && s->shift < s->roles.locals; s->shift++) {
             uint32_t  fresh = s->shift == 1 && s->step == 0 ? CS_OWN_DST : 0;
-            const row r = {s->i, s->i, s->shift, c, true, CS_OP_REDUCE, c, c, CS_OWN_SRC | fresh};
+            const row r     = {.src       = s->v,
+                               .dst       = s->v,
+                               .src_shift = s->roles.locals - s->shift,
+                               .chunk     = c,
+                               .op        = CS_OP_REDUCE,
+                               .src_slot  = c,
+                               .dst_slot  = c,
+                               .flags     = CS_OWN_SRC | fresh};
             if (!add_row(s, &r, block)) {
                 return false;
             }
@@ -246,15 +333,23 @@ static bool add_sums(cs_servers *s, cs_block *block)
     return true;
 }
 
+static row between_servers(uint32_t src, uint32_t dst, uint32_t c, cs_op op, uint32_t flags)
+{
+    return (row){
+        .src = src, .dst = dst, .chunk = c, .op = op, .src_slot = c, .dst_slot = c, .flags = flags};
+}
+
 static bool add_rings(cs_servers *s, cs_block *block)
 {
-    if (is_exchanged(s->n, s->halves)) {
-        const row r = {0, 1, 0, s->base, false, CS_OP_EXCHANGE, s->base, s->base, 0};
+    uint32_t early = s->roles.early;
+
+    if (is_exchanged(s->roles.n, early, s->shape.halves)) {
+        const row r = between_servers(0, 1, s->base, CS_OP_EXCHANGE, 0);
         return add_row(s, &r, block);
     }
-    for (; s->step + 1 < s->m && s->i < s->m; s->i++) {
-        uint32_t  c = summed(s, s->i), next = s->i + 1 == s->m ? 0 : s->i + 1;
-        const row r = {s->i, next, 0, c, false, CS_OP_REDUCE, c, c, CS_OWN_DST};
+    for (; s->step + 1 < early && s->v < early; s->v++) {
+        uint32_t  c = summed(s, s->v), next = s->v + 1 == early ? 0 : s->v + 1;
+        const row r = between_servers(s->v, next, c, CS_OP_REDUCE, CS_OWN_DST);
         if (c != NONE && !add_row(s, &r, block)) {
             return false;
         }
@@ -262,33 +357,106 @@ static bool add_rings(cs_servers *s, cs_block *block)
     return true;
 }
 
-/* Mates p = 1 .. L - 1 of r: to the shift-th next of them, its rail's chunk; then rail 0 goes one
- * mate further, a chunk behind the other. */
-static bool add_early_mates(cs_servers *s, cs_block *block)
+/* Early mate number h on the chain of late rank i: it begins with another one for each. */
+static uint32_t on_chain(const cs_server_roles *r, uint32_t i, uint32_t h)
 {
-    uint32_t mates = s->l - 1, t = s->turn;
+    return r->n_late + (h + i) % r->n_early;
+}
 
-    for (; t < s->chunks && s->shift < mates; s->shift++) {
-        for (; s->p < mates; s->p++) {
-            uint32_t to    = 1 + (s->p + s->shift) % mates;
-            uint32_t flags = CS_OWN_SRC | (s->shift == 1 ? CS_OWN_DST : 0);
-            if (!has_room(block, 1)) {
-                return false;
-            }
-            add_inside(s, block, 1 + s->p, to, to, t, what(CS_OP_REDUCE, t, t, flags));
-        }
-        s->p = 0;
-    }
-    for (; s->i + 1 < mates; s->i++) {
-        uint32_t c = t - s->i, slot = rail0_slot(s, c);
-        if (t < s->i || c >= s->chunks) {
+/* Which early mate holds chunk c of the rail of late gateway j. */
+static uint32_t holder(const cs_server_roles *r, uint32_t j, uint32_t c)
+{
+    return r->n_late + (j + c) % r->n_early;
+}
+
+static bool is_chain(const cs_servers *s, const cs_server_roles *r)
+{
+    return s->shape.form != CS_SERVERS_DIRECT && r->n_early > 0;
+}
+
+/* What an early mate gets of another one: chunk `turn` of the late gateways' rails that it holds
+ * (unless chains do that), and of its own. Adds from s->j on. */
+static bool add_mate(cs_servers *s, cs_block *block, uint32_t i, uint32_t src, uint32_t dst)
+{
+    const cs_server_roles *r     = &s->roles.late_server[i];
+    uint32_t               c     = s->turn;
+    uint32_t               flags = CS_OWN_SRC | (s->shift == 1 ? CS_OWN_DST : 0);
+
+    for (; !is_chain(s, r) && s->j < r->n_late_gates; s->j++) {
+        if (holder(r, s->j, c) != dst) {
             continue;
         }
         if (!has_room(block, 1)) {
             return false;
         }
-        add_inside(s, block, 1 + s->i, 2 + s->i, 0, c,
-                   what(CS_OP_REDUCE, slot, slot, CS_OWN_DST | (s->i == 0 ? CS_OWN_SRC : 0)));
+        uint32_t slot = mates_slot(s, s->j, c);
+        add_inside(s, block, i, src, dst, r->rail[s->j], c, what(CS_OP_REDUCE, slot, slot, flags));
+    }
+    if (r->rail[dst] != CS_NO_RAIL) {
+        if (!has_room(block, 1)) {
+            return false;
+        }
+        add_inside(s, block, i, src, dst, r->rail[dst], c, what(CS_OP_REDUCE, c, c, flags));
+    }
+    s->j = 0;
+    return true;
+}
+
+/* From every early mate to the shift-th next one, all shifts. */
+static bool add_mates(cs_servers *s, cs_block *block, uint32_t i)
+{
+    const cs_server_roles *r = &s->roles.late_server[i];
+
+    for (; s->turn < s->chunks && s->shift < r->n_early; s->shift++) {
+        for (; s->p < r->n_early; s->p++) {
+            uint32_t to = r->n_late + (s->p + s->shift) % r->n_early;
+            if (!add_mate(s, block, i, r->n_late + s->p, to)) {
+                return false;
+            }
+        }
+        s->p = 0;
+    }
+    return true;
+}
+
+/* The late ranks' rails go one mate further, a chunk behind each other. */
+static bool add_chains(cs_servers *s, cs_block *block, uint32_t i)
+{
+    const cs_server_roles *r = &s->roles.late_server[i];
+    uint32_t               t = s->turn;
+
+    for (; is_chain(s, r) && s->i < r->n_late; s->i++) {
+        for (; s->p + 1 < r->n_early; s->p++) {
+            uint32_t c = t - s->p, slot = mates_slot(s, s->i, c);
+            if (t < s->p || c >= s->chunks) {
+                continue;
+            }
+            if (!has_room(block, 1)) {
+                return false;
+            }
+            add_inside(s, block, i, on_chain(r, s->i, s->p), on_chain(r, s->i, s->p + 1),
+                       r->rail[s->i], c,
+                       what(CS_OP_REDUCE, slot, slot, CS_OWN_DST | (s->p == 0 ? CS_OWN_SRC : 0)));
+        }
+        s->p = 0;
+    }
+    return true;
+}
+
+/* In every late server, beside the pre-phase of the others. */
+static bool add_early_mates(cs_servers *s, cs_block *block)
+{
+    for (; s->v < s->roles.n - s->roles.early; s->v++) {
+        uint32_t n_early = s->roles.late_server[s->v].n_early;
+        if (!add_mates(s, block, s->v)) {
+            return false;
+        }
+        s->shift = n_early > 0 ? n_early : 1;
+        if (!add_chains(s, block, s->v)) {
+            return false;
+        }
+        s->shift = 1;
+        s->i     = 0;
     }
     return true;
 }
@@ -310,8 +478,7 @@ static bool add_rails(cs_servers *s, cs_block *block)
         if (!cs_rail_at(&s->rail, u, s->i, &t)) {
             continue;
         }
-        const row r = {t.src,   t.dst,   0,           t.chunk, false, cs_label_op(t.kind),
-                       t.chunk, t.chunk, ends[t.kind]};
+        const row r = between_servers(t.src, t.dst, t.chunk, cs_label_op(t.kind), ends[t.kind]);
         if (!add_row(s, &r, block)) {
             return false;
         }
@@ -329,25 +496,26 @@ static bool add_rails(cs_servers *s, cs_block *block)
  * the second half of them goes to h + 2^j, which adds its rail's. */
 static bool add_scatter(cs_servers *s, cs_block *block)
 {
-    uint32_t levels = cs_log2_ceil(s->l);
+    uint32_t l = s->roles.locals, levels = cs_log2_ceil(l);
 
     if (s->i == 0) {
         if (!has_room(block, 1)) {
             return false;
         }
-        add_part(s, block, s->m, s->l - 1, 0, 0, 1, CS_OP_REDUCE, 0);
+        add_part(s, block, s->roles.early, l - 1, 0, 0, 1, CS_OP_REDUCE, 0);
         s->i = 1;
     }
     for (; s->i <= levels; s->i++) {
         uint32_t half = 1u << (levels - s->i);
-        for (; s->p + half < s->l; s->p += 2 * half) {
-            uint32_t to = s->p + half, end = to + half < s->l ? to + half : s->l;
+        for (; s->p + half < l; s->p += 2 * half) {
+            uint32_t to = s->p + half, end = to + half < l ? to + half : l;
             if (!has_room(block, 2)) {
                 return false;
             }
-            add_part(s, block, s->m, s->p, to, to, 1, CS_OP_REDUCE, 0);
+            add_part(s, block, s->roles.early, s->p, to, to, 1, CS_OP_REDUCE, 0);
             if (end > to + 1) {
-                add_part(s, block, s->m, s->p, to, to + 1, end - to - 1, CS_OP_COPY, CS_JOIN);
+                add_part(s, block, s->roles.early, s->p, to, to + 1, end - to - 1, CS_OP_COPY,
+                         CS_JOIN);
             }
         }
         s->p = 0;
@@ -358,12 +526,12 @@ static bool add_scatter(cs_servers *s, cs_block *block)
 /* Every GPU of every server gets as many final values again as it has, from `have` GPUs on. */
 static bool add_gather(cs_servers *s, cs_block *block)
 {
-    uint32_t more = s->have < s->l - s->have ? s->have : s->l - s->have;
+    uint32_t l = s->roles.locals, more = s->have < l - s->have ? s->have : l - s->have;
 
-    for (; s->i < s->n; s->i++) {
-        for (; s->p < s->l; s->p++) {
-            uint32_t from = (s->p + s->have) % s->l;
-            uint32_t span = more < s->l - from ? more : s->l - from;
+    for (; s->i < s->roles.n; s->i++) {
+        for (; s->p < l; s->p++) {
+            uint32_t from = (s->p + s->have) % l;
+            uint32_t span = more < l - from ? more : l - from;
             if (!has_room(block, 2)) {
                 return false;
             }
@@ -378,61 +546,105 @@ static bool add_gather(cs_servers *s, cs_block *block)
     return true;
 }
 
-/* The shift by one: rail 0's final values go from GPU to GPU, each a phase behind the one before;
- * the last mate's sum of what comes next goes to r. */
-static bool add_shift_by_one(cs_servers *s, cs_block *block)
-{
-    uint32_t raw = cs_rail_given(&s->rail, s->turn), mates = s->l - 1;
-    uint32_t last = cs_rail_last_given(s->chunks, s->halves);
+/* What late server i does in this turn, which is beside round `turn` - 1. */
+typedef struct duty {
+    uint32_t server;    /* i */
+    uint32_t raw;       /* chunk of the next round, or NONE */
+    uint32_t out;       /* chunk that the round before completed, or NONE */
+    bool     is_at_end; /* all has been given: late ranks hand out their rails themselves */
+} duty;
 
-    for (; s->i < mates; s->i++) {
-        uint32_t round = s->turn - 2 - s->i, c = cs_rail_completed(&s->rail, round);
-        uint32_t slot = rail0_slot(s, c);
-        if (s->turn < 2 + s->i || round + 1 >= last || c == NONE) {
-            continue;
+static duty duty_of(const cs_servers *s, uint32_t i)
+{
+    const cs_late_course *course = &s->course[i];
+    uint32_t              rounds = s->rail.n_rounds, t = s->turn;
+
+    return (duty){.server    = i,
+                  .raw       = t < rounds ? course->given[t] : NONE,
+                  .out       = t >= 2 && t - 2 < rounds ? course->completed[t - 2] : NONE,
+                  .is_at_end = t > course->last_given};
+}
+
+/* Slot 0 of a chain: the late ranks' final values go from mate to mate, each a phase behind the one
+ * before; the last mate's sum of what comes next goes to the late rank. */
+static bool add_links(cs_servers *s, cs_block *block, const duty *d)
+{
+    const cs_server_roles *r      = &s->roles.late_server[d->server];
+    const cs_late_course  *course = &s->course[d->server];
+    uint32_t               n      = r->n_early;
+
+    for (; s->i < r->n_late; s->i++) {
+        for (; s->p < n; s->p++) {
+            uint32_t round = s->turn - 2 - s->p;
+            if (s->turn < 2 + s->p || round + 1 >= course->last_given ||
+                course->completed[round] == NONE) {
+                continue;
+            }
+            if (!has_room(block, 1)) {
+                return false;
+            }
+            uint32_t c = course->completed[round], slot = mates_slot(s, s->i, c);
+            add_inside(s, block, d->server, s->p == 0 ? s->i : on_chain(r, s->i, s->p - 1),
+                       on_chain(r, s->i, s->p), r->rail[s->i], c,
+                       what(CS_OP_COPY, s->p == 0 ? c : slot, slot, CS_DONE_DST));
         }
-        if (!has_room(block, 1)) {
-            return false;
+        if (d->raw != NONE) {
+            if (!has_room(block, 1)) {
+                return false;
+            }
+            add_inside(s, block, d->server, on_chain(r, s->i, n - 1), s->i, r->rail[s->i], d->raw,
+                       what(CS_OP_REDUCE, mates_slot(s, s->i, d->raw), d->raw,
+                            CS_OWN_DST | (n == 1 ? CS_OWN_SRC : 0)));
         }
-        add_inside(s, block, s->i, s->i + 1, 0, c,
-                   what(CS_OP_COPY, s->i == 0 ? c : slot, slot, CS_DONE_DST));
+        s->p = 0;
     }
-    if (s->i == mates && raw != NONE) {
-        if (!has_room(block, 1)) {
-            return false;
-        }
-        add_inside(s, block, mates, 0, 0, raw,
-                   what(CS_OP_REDUCE, rail0_slot(s, raw), raw,
-                        CS_OWN_DST | (mates == 1 ? CS_OWN_SRC : 0)));
-    }
-    s->i = mates + 1;
     return true;
 }
 
-/* Beside round `turn` - 1. The shifts by 2 .. L in the late server: what is r's, and the other
- * rails' final values; when r has given all, it hands out rail 0's itself. */
-static bool add_late_server(cs_servers *s, cs_block *block)
+/* A late rank's own for the rail of gateway `to`, whose slot begins with it if nothing else has
+ * been added there: late ones get something from a mate's sum first (on a chain all of them, else
+ * the first one), early ones from other mates, if there are any. */
+static void add_raw(const cs_servers *s, cs_block *block, const duty *d, uint32_t src, uint32_t to)
 {
-    uint32_t raw       = cs_rail_given(&s->rail, s->turn);
-    uint32_t out       = s->turn < 2 ? NONE : cs_rail_completed(&s->rail, s->turn - 2);
-    bool     is_at_end = s->turn > cs_rail_last_given(s->chunks, s->halves);
+    const cs_server_roles *r = &s->roles.late_server[d->server];
+    bool has_sum  = to < r->n_late ? is_chain(s, r) || (to == 0 && r->n_early > 0) : r->n_early > 1;
+    bool is_first = to == 0 ? s->shift == 1 : src + 1 == (to < r->n_late ? to : r->n_late);
 
-    if (s->i < s->l && !add_shift_by_one(s, block)) {
-        return false;
-    }
-    for (; s->shift < s->l; s->shift++) {
-        for (; s->p < s->l; s->p++) {
-            uint32_t to = s->p + s->shift < s->l ? s->p + s->shift : s->p + s->shift - s->l;
+    add_inside(
+        s, block, d->server, src, to, r->rail[to], d->raw,
+        what(CS_OP_REDUCE, d->raw, d->raw, CS_OWN_SRC | (is_first && !has_sum ? CS_OWN_DST : 0)));
+}
+
+static void add_final(const cs_servers *s, cs_block *block, const duty *d, uint32_t src,
+                      uint32_t to)
+{
+    uint32_t rail = s->roles.late_server[d->server].rail[src];
+
+    add_inside(s, block, d->server, src, to, rail, d->out,
+               what(CS_OP_COPY, d->out, last_slot(s), CS_DONE_DST));
+}
+
+static uint32_t shifted(const cs_servers *s, uint32_t p)
+{
+    return p + s->shift < s->roles.locals ? p + s->shift : p + s->shift - s->roles.locals;
+}
+
+/* The other slots of a chain. */
+static bool add_shifts(cs_servers *s, cs_block *block, const duty *d)
+{
+    uint32_t late = s->roles.late_server[d->server].n_late;
+
+    for (; s->shift < s->roles.locals; s->shift++) {
+        for (; s->p < s->roles.locals; s->p++) {
+            uint32_t to = shifted(s, s->p);
             if (!has_room(block, 2)) {
                 return false;
             }
-            if (s->p == 0 && raw != NONE) {
-                add_inside(s, block, 0, to, to, raw,
-                           what(CS_OP_REDUCE, raw, raw, CS_OWN_SRC | (s->l == 2 ? CS_OWN_DST : 0)));
+            if (s->p < late && d->raw != NONE) {
+                add_raw(s, block, d, s->p, to);
             }
-            if (out != NONE && (s->p > 0 || is_at_end)) {
-                add_inside(s, block, s->p, to, s->p, out,
-                           what(CS_OP_COPY, out, 2 * s->chunks, CS_DONE_DST));
+            if (d->out != NONE && (s->p >= late || to < late || d->is_at_end)) {
+                add_final(s, block, d, s->p, to);
             }
         }
         s->p = 0;
@@ -440,13 +652,77 @@ static bool add_late_server(cs_servers *s, cs_block *block)
     return true;
 }
 
+/* To the rail of gateway `to`: a late rank's own, or from its holder what the early mates have. */
+static void add_direct(const cs_servers *s, cs_block *block, const duty *d, uint32_t src,
+                       uint32_t to)
+{
+    const cs_server_roles *r = &s->roles.late_server[d->server];
+
+    if (src < r->n_late) {
+        add_raw(s, block, d, src, to);
+    } else if (to < r->n_late && holder(r, to, d->raw) == src) {
+        uint32_t own   = r->n_early == 1 ? CS_OWN_SRC : 0;
+        uint32_t fresh = to == 0 ? CS_OWN_DST : 0;
+        add_inside(s, block, d->server, src, to, r->rail[to], d->raw,
+                   what(CS_OP_REDUCE, mates_slot(s, to, d->raw), d->raw, own | fresh));
+    }
+}
+
+/* All slots of a direct server: in each first what is raw, then final values. */
+static bool add_all_shifts(cs_servers *s, cs_block *block, const duty *d)
+{
+    const cs_server_roles *r = &s->roles.late_server[d->server];
+    uint32_t               l = s->roles.locals;
+
+    for (; s->shift < l; s->shift++) {
+        for (; s->p < 2 * l; s->p++) {
+            uint32_t src = s->p < l ? s->p : s->p - l, to = shifted(s, src);
+            if (!has_room(block, 1)) {
+                return false;
+            }
+            if (s->p < l && d->raw != NONE && r->rail[to] != CS_NO_RAIL) {
+                add_direct(s, block, d, src, to);
+            }
+            if (s->p >= l && d->out != NONE && r->rail[src] != CS_NO_RAIL) {
+                add_final(s, block, d, src, to);
+            }
+        }
+        s->p = 0;
+    }
+    return true;
+}
+
+static bool add_late_servers(cs_servers *s, cs_block *block)
+{
+    for (; s->v < s->roles.n - s->roles.early; s->v++) {
+        const cs_server_roles *r     = &s->roles.late_server[s->v];
+        const duty             d     = duty_of(s, s->v);
+        bool                   chain = is_chain(s, r);
+        if (chain && s->i < r->n_late && !add_links(s, block, &d)) {
+            return false;
+        }
+        if (chain ? !add_shifts(s, block, &d) : !add_all_shifts(s, block, &d)) {
+            return false;
+        }
+        s->i     = 0;
+        s->shift = 1;
+    }
+    return true;
+}
+
 static bool add_other_servers(cs_servers *s, cs_block *block)
 {
-    for (; s->i < s->m; s->i++) {
-        uint32_t c = s->done[s->i];
-        for (; c != NONE && s->shift < s->l; s->shift++) {
-            const row r = {s->i,       s->i, s->shift,      c,          false,
-                           CS_OP_COPY, c,    2 * s->chunks, CS_DONE_DST};
+    for (; s->v < s->roles.early; s->v++) {
+        uint32_t c = s->done[s->v];
+        for (; c != NONE && s->shift < s->roles.locals; s->shift++) {
+            const row r = {.src       = s->v,
+                           .dst       = s->v,
+                           .dst_shift = s->shift,
+                           .chunk     = c,
+                           .op        = CS_OP_COPY,
+                           .src_slot  = c,
+                           .dst_slot  = last_slot(s),
+                           .flags     = CS_DONE_DST};
             if (!add_row(s, &r, block)) {
                 return false;
             }
@@ -460,7 +736,7 @@ static bool add_other_servers(cs_servers *s, cs_block *block)
 
 static void begin_turn(cs_servers *s)
 {
-    for (uint32_t v = 0; v < s->n; v++) {
+    for (uint32_t v = 0; v < s->roles.n; v++) {
         s->done[v] = NONE;
     }
     s->part = RAILS;
@@ -469,18 +745,19 @@ static void begin_turn(cs_servers *s)
 /* The next step of the pre-phase, or what comes behind the last one. */
 static void next_step(cs_servers *s)
 {
-    bool is_exchange = is_exchanged(s->n, s->halves);
+    uint32_t early       = s->roles.early;
+    bool     is_exchange = is_exchanged(s->roles.n, early, s->shape.halves);
 
     s->round++;
-    s->step = is_exchange || s->step + 1 == s->m ? 0 : s->step + 1;
-    s->base += s->step > 0 ? 0 : is_exchange ? 1 : s->m;
+    s->step = is_exchange || s->step + 1 == early ? 0 : s->step + 1;
+    s->base += s->step > 0 ? 0 : is_exchange ? 1 : early;
     s->part = s->base < s->chunks ? SUMS : EARLY_MATES;
 }
 
 static void next_turn_of_mates(cs_servers *s)
 {
     s->round++;
-    if (++s->turn < s->chunks + s->l) {
+    if (++s->turn < s->chunks + s->roles.locals) {
         return;
     }
     s->turn = 0;
@@ -501,8 +778,8 @@ static void next_turn(cs_servers *s, uint32_t turns, part then)
 /* The next part, or the next step, turn or round. */
 static void advance(cs_servers *s)
 {
-    s->i = s->p = 0;
-    s->shift    = 1;
+    s->v = s->i = s->p = s->j = 0;
+    s->shift                  = 1;
     switch (s->part) {
     case SUMS: s->part = RINGS; return;
     case RINGS: next_step(s); return;
@@ -512,15 +789,15 @@ static void advance(cs_servers *s)
         if (s->is_tree) {
             next_turn(s, 1 + s->rail.n_rounds, GATHER);
         } else {
-            s->part = LATE_SERVER;
+            s->part = LATE_SERVERS;
         }
         return;
-    case LATE_SERVER: s->part = OTHER_SERVERS; return;
-    case OTHER_SERVERS: next_turn(s, main_turns(s->n, s->l, s->chunks, s->halves), OVER); return;
+    case LATE_SERVERS: s->part = OTHER_SERVERS; return;
+    case OTHER_SERVERS: next_turn(s, s->n_turns, OVER); return;
     case GATHER:
         s->round++;
         s->have *= 2;
-        s->part = s->have < s->l ? GATHER : OVER;
+        s->part = s->have < s->roles.locals ? GATHER : OVER;
         return;
     case OVER: return;
     }
@@ -533,7 +810,7 @@ void cs_servers_next(cs_servers *s, cs_block *block)
                                                             [EARLY_MATES]   = add_early_mates,
                                                             [SCATTER]       = add_scatter,
                                                             [RAILS]         = add_rails,
-                                                            [LATE_SERVER]   = add_late_server,
+                                                            [LATE_SERVERS]  = add_late_servers,
                                                             [OTHER_SERVERS] = add_other_servers,
                                                             [GATHER]        = add_gather};
 
@@ -542,53 +819,51 @@ void cs_servers_next(cs_servers *s, cs_block *block)
     }
 }
 
-static cs_status build(cs_servers *s, const cs_servers_shape *shape, cs_error *err)
+static cs_status build(cs_servers *s, const cs_multi_late_schedule *rounds, cs_error *err)
 {
-    const cs_cluster *c    = &s->scenario->cluster;
-    uint32_t          late = shape->late / s->l, r = shape->late % s->l;
+    uint32_t servers = cs_n_servers(&s->scenario->cluster);
 
-    if (s->first == NULL || s->local == NULL || s->done == NULL) {
-        return CS_NO_MEMORY(err, "%u servers", s->n);
+    s->done = CS_ARENA_NEW(&s->arena, uint32_t, servers);
+    if (s->done == NULL) {
+        return CS_NO_MEMORY(err, "%u servers", servers);
     }
-    for (uint32_t v = 0; v < s->n; v++) {
-        s->first[v] = cs_server_first(c, v == s->m ? late : v + (v >= late));
+    CS_TRY(make_parts(s->scenario, &s->shape, rounds, &s->arena, &s->roles, &s->course, &s->n_turns,
+                      err));
+    if (rounds != NULL) {
+        s->rail           = outline_of(servers, &s->shape, rounds);
+        s->borrows_rounds = true;
+        return CS_OK;
     }
-    for (uint32_t p = 0; p < 2 * s->l; p++) {
-        s->local[p] = (p + r) % s->l;
-    }
-    return cs_rail_build(s->n, s->chunks, s->halves, &s->arena, &s->rail, err);
+    return cs_rail_build(servers, s->chunks, s->shape.halves, &s->arena, &s->rail, err);
 }
 
 cs_status cs_servers_open(const cs_scenario *scenario, const cs_servers_shape *shape,
-                          cs_servers **stream_p, cs_error *err)
+                          const cs_multi_late_schedule *rounds, cs_servers **stream_p,
+                          cs_error *err)
 {
-    const cs_cluster *c = &scenario->cluster;
-    cs_servers       *s = *stream_p = CS_NEW(cs_servers, 1);
+    cs_servers *s = *stream_p = CS_NEW(cs_servers, 1);
+    uint64_t    ids           = (uint64_t)shape->gateways * shape->chunks;
 
     if (s == NULL) {
         return CS_NO_MEMORY(err, "stragglar over servers");
     }
     s->scenario    = scenario;
-    s->n           = cs_n_servers(c);
-    s->m           = s->n - 1;
-    s->l           = c->gpus_per_server;
+    s->shape       = *shape;
     s->chunks      = shape->chunks;
-    s->is_tree     = shape->is_tree;
-    s->halves      = shape->halves;
+    s->is_tree     = shape->form == CS_SERVERS_TREE;
     s->have        = 1;
-    s->chunk_bytes = scenario->bytes / (s->l * (uint64_t)s->chunks);
-    s->n_larger    = (uint32_t)(scenario->bytes % (s->l * (uint64_t)s->chunks));
+    s->chunk_bytes = scenario->bytes / ids;
+    s->n_larger    = (uint32_t)(scenario->bytes % ids);
     s->shift       = 1;
-    s->first       = CS_ARENA_NEW(&s->arena, uint32_t, s->n);
-    s->local       = CS_ARENA_NEW(&s->arena, uint32_t, 2 * (size_t)s->l);
-    s->done        = CS_ARENA_NEW(&s->arena, uint32_t, s->n);
-    return build(s, shape, err);
+    return build(s, rounds, err);
 }
 
 void cs_servers_close(cs_servers *stream)
 {
     if (stream != NULL) {
-        cs_rail_free(&stream->rail);
+        if (!stream->borrows_rounds) {
+            cs_rail_free(&stream->rail);
+        }
         cs_arena_free(&stream->arena);
         cs_free(stream);
     }

@@ -51,7 +51,7 @@ static double nic_s_per_byte(const cs_ports *ports, uint32_t rank, double now_s)
     if (ports->profiles == NULL) {
         return ports->s_per_byte[CS_NIC];
     }
-    const cs_rate_profile *p = &ports->profiles[cs_server_of(ports->cluster, rank)];
+    const cs_rate_profile *p = &ports->profiles[rank];
     size_t                 i = 0;
     while (i + 1 < p->n_steps && p->step_from_s[i + 1] <= now_s) {
         i++;
@@ -72,9 +72,45 @@ double cs_port_s_per_byte(const cs_ports *ports, uint32_t port, double now_s)
     return nic_s_per_byte(ports, port, now_s);
 }
 
-void cs_links_bandwidth(const cs_ports *ports, double *bandwidth_Bps)
+uint32_t cs_links_of_nic(const cs_ports *ports, uint32_t rank, uint32_t *links)
 {
     const cs_topology *t = ports->cluster->topology;
+    uint32_t           n = 0;
+
+    links[0] = rank;
+    links[1] = cs_link_of_receiver(ports, rank);
+    if (t != NULL && t->kind->nic_links != NULL) {
+        n = t->kind->nic_links(t, ports->cluster, rank, links + 2);
+    }
+    for (uint32_t k = 2; k < n + 2; k++) {
+        links[k] = cs_link_of_inner(ports, links[k]);
+    }
+    return n + 2;
+}
+
+double cs_nic_link_s_per_byte(const cs_ports *ports, uint32_t rank, uint32_t link, double now_s)
+{
+    uint32_t first_inner = cs_link_of_inner(ports, 0);
+    double   pace        = nic_s_per_byte(ports, rank, now_s);
+
+    if (link < first_inner) {
+        return pace;
+    }
+    const cs_link *inner = &ports->cluster->topology->links[link - first_inner];
+    return pace / cs_own_s_per_byte(ports, CS_NIC, rank) / inner->bandwidth_Bps;
+}
+
+/* Have all NICs the rates of healthy ones, at all times? */
+static bool are_healthy(const cs_ports *ports)
+{
+    return ports->profiles == NULL && ports->nic_s_per_byte == NULL;
+}
+
+void cs_links_bandwidth(const cs_ports *ports, double *bandwidth_Bps)
+{
+    const cs_topology *t      = ports->cluster->topology;
+    uint32_t           n_slow = t == NULL || are_healthy(ports) ? 0 : ports->n_ranks;
+    uint32_t           links[CS_MOST_NIC_LINKS];
 
     for (uint32_t p = 0; p < ports->n_ports; p++) {
         double port_Bps  = 1.0 / cs_port_s_per_byte(ports, p, ports->first_s);
@@ -83,28 +119,33 @@ void cs_links_bandwidth(const cs_ports *ports, double *bandwidth_Bps)
     for (uint32_t i = 0; t != NULL && i < t->n_links; i++) {
         bandwidth_Bps[cs_link_of_inner(ports, i)] = t->links[i].bandwidth_Bps;
     }
+    for (uint32_t rank = 0; rank < n_slow; rank++) {
+        uint32_t n = cs_links_of_nic(ports, rank, links);
+        for (uint32_t k = 2; k < n; k++) {
+            bandwidth_Bps[links[k]] =
+                1.0 / cs_nic_link_s_per_byte(ports, rank, links[k], ports->first_s);
+        }
+    }
 }
 
 size_t cs_links_changes(const cs_ports *ports, cs_link_change *changes)
 {
-    uint32_t servers = ports->profiles != NULL ? cs_n_servers(ports->cluster) : 0;
-    size_t   n       = 0;
+    uint32_t n_ranks = ports->profiles != NULL ? ports->n_ranks : 0;
+    uint32_t links[CS_MOST_NIC_LINKS];
+    size_t   n = 0;
 
-    for (uint32_t s = 0; s < servers; s++) {
-        const cs_rate_profile *p     = &ports->profiles[s];
-        uint32_t               first = cs_server_first(ports->cluster, s);
-        uint32_t               end   = cs_server_first(ports->cluster, s + 1);
+    for (uint32_t rank = 0; rank < n_ranks; rank++) {
+        const cs_rate_profile *p       = &ports->profiles[rank];
+        uint32_t               n_links = p->n_steps > 1 ? cs_links_of_nic(ports, rank, links) : 0;
         for (size_t i = 1; i < p->n_steps; i++) {
             double time_s = p->step_from_s[i];
             if (time_s <= ports->first_s) {
                 continue;
             }
-            for (uint32_t k = 0; k < 2 * (end - first); k++, n++) {
-                bool     sends = first + k < end;
-                uint32_t link =
-                    sends ? first + k : cs_link_of_receiver(ports, first + k - (end - first));
+            for (uint32_t k = 0; k < n_links; k++, n++) {
                 if (changes != NULL) {
-                    changes[n] = (cs_link_change){time_s, 1.0 / p->step_s_per_byte[i], link};
+                    double pace = cs_nic_link_s_per_byte(ports, rank, links[k], time_s);
+                    changes[n]  = (cs_link_change){time_s, 1.0 / pace, links[k]};
                 }
             }
         }

@@ -31,10 +31,19 @@ void cs_link_name(const cs_ports *ports, uint32_t link, char *text, size_t text_
 /* Seconds per byte of a port, in either direction, at a time from the first arrival on. */
 double cs_port_s_per_byte(const cs_ports *ports, uint32_t port, double now_s);
 
+/* The links that are the NIC of a rank: its two ports, and the inner links that no rank before it
+ * has. Returns how many. */
+enum { CS_MOST_NIC_LINKS = 4 };
+uint32_t cs_links_of_nic(const cs_ports *ports, uint32_t rank, uint32_t *links);
+
+/* Seconds per byte of a link of the rank's NIC, at a time from the first arrival on: of a port, or
+ * of an inner one, which is as much slower than it was as the port is. */
+double cs_nic_link_s_per_byte(const cs_ports *ports, uint32_t rank, uint32_t link, double now_s);
+
 /* What each has at the first arrival. O(links). */
 void cs_links_bandwidth(const cs_ports *ports, double *bandwidth_Bps);
 
-/* From then on: the changes of all NICs, server by server. `change` may be NULL. Returns how
+/* From then on: the changes of all links of NICs, rank by rank. `change` may be NULL. Returns how
  * many: one for every link that changes. */
 typedef struct cs_link_change {
     double   time_s, bandwidth_Bps;

@@ -21,9 +21,7 @@ static inline double cs_flow_end_s(const cs_ports *ports, const cs_transfer *t, 
         return from_s + bytes * cs_own_s_per_byte(ports, fabric, t->src);
     }
     if (ports->profiles != NULL) {
-        const cs_cluster *c = ports->cluster;
-        return cs_rate_end_s(&ports->profiles[cs_server_of(c, t->src)],
-                             &ports->profiles[cs_server_of(c, t->dst)], from_s, bytes);
+        return cs_rate_end_s(&ports->profiles[t->src], &ports->profiles[t->dst], from_s, bytes);
     }
     if (ports->nic_s_per_byte != NULL) {
         double a = ports->nic_s_per_byte[t->src], b = ports->nic_s_per_byte[t->dst];

@@ -209,7 +209,7 @@ def options(rng, config):
 
 def command(rng):
     config = scenario(rng)
-    kind = rng.choice("run run run options options bound compare schedule sweep sweep montecarlo montecarlo whatif whatif-broken "
+    kind = rng.choice("run run run options options bound critical compare schedule sweep sweep montecarlo montecarlo whatif whatif-broken "
                       "montecarlo-broken broken broken broken broken-options export topology".split())
     form = rng.choice(("table", "json", "csv"))
     text = json.dumps(config)
@@ -225,6 +225,10 @@ def command(rng):
             at = rng.randrange(len(words))
             words[at] = rng.choice(("", "x", "-1", "0", "1e30", words[at] + "x", words[at][:-1], "--" + words[at], "nan"))
         line = "collsim run %s --format %s" % (shlex.join(words), form)
+    elif kind == "critical":
+        config["algorithm"] = {"name": rng.choice(("stragglar", "stragglar", "broadcast", "ring"))}
+        text = json.dumps(config)
+        line = "collsim critical in.json --format %s" % form + rng.choice(("", " --against best", " --against rhd"))
     elif kind == "bound":
         line = "collsim bound in.json --format %s" % rng.choice(("table", "json"))
     elif kind == "compare":

@@ -15,6 +15,7 @@
 #include "analytic/formula.h"
 #include "analytic/nodes.h"
 #include "base/alloc.h"
+#include "cs/capacity.h"
 
 #include <math.h>
 
@@ -50,10 +51,12 @@ static double theorem_3_s(const cs_nodes *nodes)
     return isnan(slow) ? slow : cs_formula_theorem_3(nodes->n_nodes, 1, slow) * nodes->x_s;
 }
 
+/* What is slow is every port of the server, by which it holds those of the others for longer. */
 static double theorem_13_s(const cs_nodes *nodes)
 {
-    bool   holds = !nodes->context->shares_ports && nodes->scenario->cluster.uneven == NULL;
-    double slow  = holds ? only_slow(nodes) : (double)NAN;
+    bool holds = !nodes->context->shares_ports && nodes->scenario->cluster.uneven == NULL &&
+                 !cs_capacity_is_single(nodes->scenario);
+    double slow = holds ? only_slow(nodes) : (double)NAN;
     return isnan(slow) ? slow : cs_formula_theorem_13(nodes->n_nodes, 1, slow) * nodes->x_s;
 }
 

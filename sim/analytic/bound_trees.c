@@ -25,9 +25,12 @@ static cs_status make_logical(cs_logical *logical, const cs_scenario *scenario)
     healthy.cluster.topology = NULL;
     CS_TRY(cs_logical_of_scenario(logical, &healthy, NULL));
     for (uint32_t i = 0; i < logical->n_nics; i++) {
-        cs_logical_nic *nic    = &logical->nics[i];
-        double          own    = cs_slowdown_always(&healthy, nic->server);
-        double          slowed = cs_slowdown_always(scenario, nic->server) / own;
+        cs_logical_nic          *nic     = &logical->nics[i];
+        const cs_logical_server *server  = &logical->servers[nic->server];
+        uint32_t                 sharers = server->n_gpus / server->n_nics;
+        uint32_t                 rank    = server->first_rank + (i - server->first_nic) * sharers;
+        double                   slowed =
+            cs_port_slowdown_always(scenario, rank) / cs_port_slowdown_always(&healthy, rank);
 
         nic->egress_Bps /= slowed;
         nic->ingress_Bps /= slowed;

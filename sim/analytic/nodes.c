@@ -157,7 +157,7 @@ double cs_node_slow(const cs_nodes *nodes, uint32_t node)
         }
     }
     if (most_Bps < nodes->all_Bps) {
-        slow = cs_slowdown_always(s, server);
+        slow = nodes->is_server ? cs_slowdown_always(s, server) : cs_port_slowdown_always(s, node);
     }
     if (nodes->is_server && c->uneven != NULL) {
         slow *= (double)nodes->width / cs_server_gpus(c, server);

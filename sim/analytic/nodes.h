@@ -14,12 +14,14 @@
  *   ports    several GPUs a server and at least two servers: a rank with all its ports, its NIC and
  *            those of its server's fabric, as if each led to every other rank
  *
- * Slow NICs count with what they are slow all the time (cs_slowdown_always), which may be
- * too little, never too much. Where servers differ, the ports of a node are those of the fastest
- * and largest server, and every node has a slowdown against them: that of its NVLinks is in it, and
- * a server with half as many NICs as the largest is twice as slow. So `slow` says what flows
- * through the ports of a node together (all_Bps / slow), and `width` is the most ports that a node
- * can have; that one of its ports is as slow holds only where servers have as many GPUs.
+ * Slow NICs count with what they are slow all the time (cs_slowdown_always, of one rank
+ * cs_port_slowdown_always), which may be too little, never too much; a port that is cut off carries
+ * nothing. A server some of whose ports are slower than others is as slow as what they carry
+ * together, no port of it by itself. Where servers differ, the ports of a node are those of the
+ * fastest and largest server, and every node has a slowdown against them: that of its NVLinks is in
+ * it, and a server with half as many NICs as the largest is twice as slow. So `slow` says what
+ * flows through the ports of a node together (all_Bps / slow), and `width` is the most ports that a
+ * node can have; that one of its ports is as slow holds only where servers have as many GPUs.
  */
 #ifndef CS_ANALYTIC_NODES_H
 #define CS_ANALYTIC_NODES_H

@@ -338,6 +338,27 @@ static cs_status parse_choice(const cs_field *row, const char *text, double *val
     return status;
 }
 
+/* "8/7" */
+static cs_status parse_ratio(const char *text, double *value_p, const char *where, cs_error *err)
+{
+    char        above[32] = "";
+    const char *slash     = strchr(text, '/');
+    size_t      length    = (size_t)(slash - text);
+    double      numerator = 0, denominator = 0;
+
+    if (length < sizeof above) {
+        memcpy(above, text, length);
+    }
+    if (cs_parse_number(above, &numerator, where, NULL) != CS_OK ||
+        cs_parse_number(slash + 1, &denominator, where, NULL) != CS_OK || !(denominator > 0)) {
+        return CS_FAIL(err, CS_EINVAL, where,
+                       "'%.40s' is not a number: accepted are numbers and fractions, as in 8/7",
+                       text);
+    }
+    *value_p = numerator / denominator;
+    return CS_OK;
+}
+
 static cs_status parse_number(const cs_field *row, const char *text, double *value_p,
                               const char *where, cs_error *err)
 {
@@ -360,7 +381,9 @@ static cs_status parse_number(const cs_field *row, const char *text, double *val
         *value_p = (double)whole;
         return status;
     }
-    status = parse_quantity(unit, text, value_p, where, err);
+    status = row->is_ratio && strchr(text, '/') != NULL
+                 ? parse_ratio(text, value_p, where, err)
+                 : parse_quantity(unit, text, value_p, where, err);
     return status == CS_OK && !cs_field_takes(row, *value_p) ? outside(row, text, where, err)
                                                              : status;
 }

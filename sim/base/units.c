@@ -3,7 +3,8 @@
  *
  * Every unit is 10^tens * 2^twos. So a size is computed exactly in integers, and a time or a
  * rate is the double nearest to its decimal number (the tens are added to the decimal
- * exponent before strtod(), and a power of two is exact): "4.48ms" is 4.48e-3.
+ * exponent before strtod(), and a power of two is exact): "4.48ms" is 4.48e-3. Units of the clock
+ * and the calendar (a year is 365.25 days) have a factor beside that, and round once more.
  *
  * Digits, one decimal point and an exponent make a number; infinities, NANs, hexadecimal
  * numbers and blanks are refused. The decimal point of strtod() depends on the locale, which
@@ -22,31 +23,34 @@
 typedef struct unit {
     const char *name;
     int         tens, twos;
+    double      times; /* beside them; 0: once */
 } unit;
 
 static const unit size_units[] = {
-    {"", 0, 0},   {"B", 0, 0},    {"K", 0, 10},   {"M", 0, 20},   {"G", 0, 30},
-    {"T", 0, 40}, {"KiB", 0, 10}, {"MiB", 0, 20}, {"GiB", 0, 30}, {"TiB", 0, 40},
-    {"kB", 3, 0}, {"MB", 6, 0},   {"GB", 9, 0},   {"TB", 12, 0},  {NULL, 0, 0},
+    {"", 0, 0, 0},   {"B", 0, 0, 0},    {"K", 0, 10, 0},   {"M", 0, 20, 0},   {"G", 0, 30, 0},
+    {"T", 0, 40, 0}, {"KiB", 0, 10, 0}, {"MiB", 0, 20, 0}, {"GiB", 0, 30, 0}, {"TiB", 0, 40, 0},
+    {"kB", 3, 0, 0}, {"MB", 6, 0, 0},   {"GB", 9, 0, 0},   {"TB", 12, 0, 0},  {NULL, 0, 0, 0},
 };
 
 static const unit rate_units[] = {
-    {"", 0, 0},      {"B/s", 0, 0},    {"kB/s", 3, 0},   {"MB/s", 6, 0},   {"GB/s", 9, 0},
-    {"TB/s", 12, 0}, {"KiB/s", 0, 10}, {"MiB/s", 0, 20}, {"GiB/s", 0, 30}, {"TiB/s", 0, 40},
-    {"b/s", 0, -3},  {"kb/s", 3, -3},  {"Mb/s", 6, -3},  {"Gb/s", 9, -3},  {"Tb/s", 12, -3},
-    {"bps", 0, -3},  {"kbps", 3, -3},  {"Mbps", 6, -3},  {"Gbps", 9, -3},  {"Tbps", 12, -3},
-    {NULL, 0, 0},
+    {"", 0, 0, 0},       {"B/s", 0, 0, 0},    {"kB/s", 3, 0, 0},   {"MB/s", 6, 0, 0},
+    {"GB/s", 9, 0, 0},   {"TB/s", 12, 0, 0},  {"KiB/s", 0, 10, 0}, {"MiB/s", 0, 20, 0},
+    {"GiB/s", 0, 30, 0}, {"TiB/s", 0, 40, 0}, {"b/s", 0, -3, 0},   {"kb/s", 3, -3, 0},
+    {"Mb/s", 6, -3, 0},  {"Gb/s", 9, -3, 0},  {"Tb/s", 12, -3, 0}, {"bps", 0, -3, 0},
+    {"kbps", 3, -3, 0},  {"Mbps", 6, -3, 0},  {"Gbps", 9, -3, 0},  {"Tbps", 12, -3, 0},
+    {NULL, 0, 0, 0},
 };
 
 static const unit time_units[] = {
-    {"", 0, 0}, {"ns", -9, 0}, {"us", -6, 0}, {"ms", -3, 0}, {"s", 0, 0}, {NULL, 0, 0},
+    {"", 0, 0, 0},     {"ns", -9, 0, 0}, {"us", -6, 0, 0}, {"ms", -3, 0, 0},   {"s", 0, 0, 0},
+    {"min", 0, 2, 15}, {"h", 2, 2, 9},   {"d", 2, 5, 27},  {"y", 2, 3, 39447}, {NULL, 0, 0, 0},
 };
 
-static const unit no_units[] = {{"", 0, 0}, {NULL, 0, 0}};
+static const unit no_units[] = {{"", 0, 0, 0}, {NULL, 0, 0, 0}};
 
 #define SIZE_FORMS   "4096, 8K, 32M, 1G, KiB, MiB, GiB, kB, MB, GB"
 #define RATE_FORMS   "450GB/s, 450GiB/s, 200Gb/s, 200Gbps, or a bare number of B/s"
-#define TIME_FORMS   "700ns, 3us, 4.48ms, 1s, or a bare number of seconds"
+#define TIME_FORMS   "700ns, 3us, 4.48ms, 1s, 5min, 2h, 30d, 1y, or a bare number of seconds"
 #define NUMBER_FORMS "numbers such as 2, 0.5, 1e-3"
 
 /* A number and its unit, taken apart. */
@@ -55,6 +59,7 @@ typedef struct quantity {
     size_t      length;   /* ... of the mantissa, at most LONGEST_MANTISSA */
     int         exponent; /* decimal, with the unit's tens */
     int         twos;     /* of the unit */
+    double      times;    /* of the unit; 0: once */
     bool        is_negative;
 } quantity;
 
@@ -104,7 +109,8 @@ static bool take_apart(const char *text, const unit *units, quantity *q)
         units++;
     }
     q->exponent += units->tens;
-    q->twos = units->twos;
+    q->twos  = units->twos;
+    q->times = units->times;
     return units->name != NULL;
 }
 
@@ -119,6 +125,7 @@ static double nearest_double(const quantity *q)
         (void)snprintf(text + q->length, sizeof text - q->length, "e%d", q->exponent);
     }
     double value = ldexp(strtod(text, NULL), q->twos);
+    value *= q->times > 0 ? q->times : 1;
     return q->is_negative ? -value : value;
 }
 

@@ -3,10 +3,11 @@
  * text of one JSON object on the thread that runs it; the texts are joined in their order. */
 #include "base/alloc.h"
 #include "campaign/workers.h"
+#include "engine/delays.h"
 #include "output/bound_rows.h"
 #include "output/relay_report.h"
 #include "output/result_rows.h"
-#include "study/config.h"
+#include "study/all.h"
 
 #include <stdio.h>
 
@@ -76,9 +77,12 @@ static cs_status run_scenario(void *user, size_t index, cs_text *text, cs_error 
         size_t n = cs_late_report_observe(&decisions, c.job.algorithm, &observer);
         status   = cs_job_run(&c.job, &observer, n, &result, &why);
     }
+    status = status == CS_OK ? cs_result_add_delays(&c.job, &result, &why) : status;
     if (status == CS_OK) {
         text->failed = text->failed || decisions.json.failed;
         status       = add_object(a, index, &c, &result, NULL, decisions.json.data, text, err);
+    } else if (cs_status_is_refusal(status) && cs_config_is_of_all(a->config, index)) {
+        status = CS_OK; /* it is left out: no object */
     } else if (is_refusal(status)) {
         (void)snprintf(reason, sizeof reason, "%s%s%s", why.where, why.where[0] != '\0' ? ": " : "",
                        why.message);
@@ -99,6 +103,9 @@ static cs_status collect_objects(void *user, const cs_work_item *items, size_t n
 
     for (size_t i = 0; i < n; i++) {
         cs_text *object = &a->objects[items[i].index];
+        if (items[i].bytes == 0) {
+            continue;
+        }
         cs_text_add_bytes(object, items[i].data + 1, items[i].bytes - 1);
         a->n_ran += items[i].data[0] == RAN;
         failed = failed || object->failed;
@@ -166,7 +173,9 @@ cs_status cs_config_run(const cs_config *config, unsigned jobs, char **json_p, c
                                   : CS_NO_MEMORY(err, "%zu results", cs_config_count(config));
     cs_text_add(&text, "[");
     for (size_t i = 0; i < n && status == CS_OK; i++) {
-        cs_text_add(&text, "%s\n%s", i > 0 ? "," : "", a.objects[i].data);
+        if (a.objects[i].length > 0) {
+            cs_text_add(&text, "%s\n%s", text.length > 1 ? "," : "", a.objects[i].data);
+        }
     }
     cs_text_add(&text, "\n]\n");
     for (size_t i = 0; i < n && a.objects != NULL; i++) {

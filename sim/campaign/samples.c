@@ -34,7 +34,7 @@ typedef struct worker {
     pthread_t          thread;
     cs_arrival_stream *stream;
     double            *arrival_s; /* [n_ranks]; of training: delays of compute */
-    double            *space;     /* [n_ranks] */
+    double            *space;     /* [2 n_ranks] */
     size_t             n_drawn;   /* the last draw was of iteration n_drawn - 1; 0: none */
     uint64_t           n_hits, n_fallbacks, n_replays;
     bool               reports;
@@ -145,7 +145,7 @@ static cs_status open_workers(drawing *d, worker *workers, size_t count, cs_erro
         w->d         = d;
         w->reports   = i == 0;
         w->arrival_s = CS_NEW(double, d->n_ranks);
-        w->space     = CS_NEW(double, d->n_ranks);
+        w->space     = CS_NEW(double, 2 * (size_t)d->n_ranks);
         CS_TRY(w->arrival_s == NULL || w->space == NULL
                    ? CS_NO_MEMORY(err, "the arrivals of %u ranks", d->n_ranks)
                    : cs_arrival_stream_open(d->sampler, &w->stream, err));

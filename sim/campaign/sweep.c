@@ -2,6 +2,8 @@
 /* A sweep as a campaign: the row of a scenario is the result of one replay. */
 #include "campaign/sweep.h"
 
+#include "base/alloc.h"
+#include "engine/delays.h"
 #include "output/result_rows.h"
 
 #include <stdint.h>
@@ -11,7 +13,47 @@ typedef struct sweep {
     const cs_sweep_options *options;
     size_t                  first_refused, first_wrong; /* scenarios */
     cs_sweep_summary       *summary;
+    size_t                 *scenarios; /* those that are not left out; NULL: all; owned */
 } sweep;
+
+/* ---- before any work: what algorithms refuse that only "all" stands for ---- */
+
+static cs_status look_at(const sweep *s, size_t index, cs_error *why)
+{
+    cs_case   c      = {0};
+    cs_status status = cs_config_try_case(s->config, index, &c, why);
+
+    if (status == CS_OK) {
+        status = cs_job_resolve(&c.job, why);
+        cs_job_release(&c.job);
+    }
+    cs_case_free(&c);
+    return status;
+}
+
+static cs_status leave_out(void *user, const size_t **scenarios_p, size_t *n_p, cs_error *err)
+{
+    sweep *s     = user;
+    size_t total = cs_config_count(s->config), n = 0;
+
+    if (!cs_config_has_all(s->config)) {
+        return CS_OK;
+    }
+    s->scenarios = CS_NEW(size_t, total);
+    if (s->scenarios == NULL) {
+        return CS_NO_MEMORY(err, "%zu scenarios", total);
+    }
+    for (size_t i = 0; i < total; i++) {
+        cs_error why = {0};
+        if (!cs_config_is_of_all(s->config, i) || look_at(s, i, &why) == CS_OK ||
+            !cs_config_leave_out(s->config, i, &why, &s->summary->left_out)) {
+            s->scenarios[n++] = i;
+        }
+    }
+    *scenarios_p = s->scenarios;
+    *n_p         = n;
+    return n > 0 ? CS_OK : cs_left_out_refusal(&s->summary->left_out, err);
+}
 
 /* ---- one scenario: any thread of any rank ---- */
 
@@ -44,6 +86,7 @@ static cs_status run_case(const cs_case *c, const char *scenario, cs_work *work,
 
     if (c != NULL) {
         status = cs_job_run(&c->job, NULL, 0, &result, why);
+        status = status == CS_OK ? cs_result_add_delays(&c->job, &result, why) : status;
     }
     bool is_refused = cs_status_is_refusal(status);
     if (is_refused) {
@@ -188,6 +231,7 @@ cs_status cs_sweep(const cs_config *config, const cs_sweep_options *options,
     const cs_campaign c = {.n_scenarios    = cs_config_count(config),
                            .table          = &cs_results_table,
                            .user           = &s,
+                           .begin          = leave_out,
                            .work           = do_scenario,
                            .take           = take_row,
                            .finish         = read_first_errors,
@@ -203,5 +247,7 @@ cs_status cs_sweep(const cs_config *config, const cs_sweep_options *options,
     if (cs_ranks_leads(options->ranks)) {
         CS_TRY(find_any(config, err));
     }
-    return cs_campaign_run(&c, &summary_p->count, err);
+    cs_status status = cs_campaign_run(&c, &summary_p->count, err);
+    cs_free(s.scenarios);
+    return status;
 }

@@ -9,6 +9,7 @@
 #define CS_CAMPAIGN_SWEEP_H
 
 #include "campaign/campaign.h"
+#include "study/all.h"
 
 typedef struct cs_sweep_options {
     const char *path;           /* of the file of results; created where it is not there */
@@ -24,13 +25,15 @@ typedef struct cs_sweep_options {
     const volatile sig_atomic_t *stop;
 } cs_sweep_options;
 
-/* Counted are scenarios of the config. */
+/* Counted are scenarios of the config, without those of algorithms that only "all" stands for and
+ * that refuse them: these have no row. */
 typedef struct cs_sweep_summary {
     cs_campaign_summary count;
     size_t              refused; /* of these, those that could not be run */
     size_t              wrong;   /* of these, those whose schedule was found wrong */
     cs_error            refusal; /* of the first that is refused, and of the first that is wrong */
     cs_error            mistake;
+    cs_left_out         left_out; /* not counted as scenarios; the caller's (cs_left_out_free) */
 } cs_sweep_summary;
 
 /* Run what the file does not hold yet. A scenario that cannot be run (cs_status_is_refusal) is a

@@ -63,9 +63,10 @@ static cs_status add_name(study *s, const char *name, const char *option, cs_err
 /* The baseline, then what is asked for, or all that know the collective. */
 static cs_status choose_algorithms(study *s, const cs_scenario *scenario, cs_error *err)
 {
-    const cs_trace_options *o = s->options;
-    const char             *baseline =
-        o->baseline != NULL ? o->baseline : cs_default_algorithm(&scenario->cluster);
+    const cs_trace_options *o        = s->options;
+    const char             *baseline = o->baseline != NULL
+                                           ? o->baseline
+                                           : cs_default_algorithm(&scenario->cluster, scenario->collective);
 
     CS_TRY(add_name(s, baseline, "--baseline", err));
     for (size_t i = 0; i < o->n_algorithms; i++) {

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #define TOLERANCE 1e-9 /* between closed form and replay, relative */
 
@@ -229,10 +230,13 @@ typedef struct iteration {
     cs_iterations *all;
     const double  *delay_s;
     double        *space;
-    double         computed_s, end_s; /* of the last rank; of the last call */
-    uint32_t       previous;
-    bool           proves;
-    cs_iteration   result;
+    double        *waited_s;        /* [n_ranks]: how long their compute has stood still; NULL:
+                                       nobody waits */
+    double       computed_s, end_s; /* of the last rank; of the last call */
+    uint32_t     previous;
+    uint32_t     n_seen; /* sizes of calls */
+    bool         proves;
+    cs_iteration result;
 } iteration;
 
 static cs_status open_sizes(cs_iterations *all, const cs_case *c, bool is_replayed,
@@ -244,7 +248,10 @@ static cs_status open_sizes(cs_iterations *all, const cs_case *c, bool is_replay
         sized_calls *calls          = &all->sizes[i];
         calls->c                    = *c;
         calls->c.job.scenario.bytes = t->size_bytes[i];
-        calls->c.job.is_checked     = false;
+        if (t->size_collective != NULL) {
+            calls->c.job.scenario.collective = t->size_collective[i];
+        }
+        calls->c.job.is_checked = false;
         CS_TRY(cs_trials_open(&calls->c, is_replayed, is_verified, &calls->trials, err));
     }
     all->n_presumed = cs_trials_look_back(&all->sizes[0].trials) ? all->n_ranks : 1;
@@ -335,18 +342,25 @@ static cs_status share_call(iteration *it, const sized_calls *calls, cs_trial *t
     return status;
 }
 
+/* When a rank has done so much of its compute. */
+static double done_s(const iteration *it, uint32_t rank, double ratio)
+{
+    double waited_s = it->waited_s != NULL ? it->waited_s[rank] : 0;
+    return ratio * (it->all->training->compute_s + it->delay_s[rank]) + waited_s;
+}
+
 /* When the ranks enter a call: into `space`, after the first of them, at *first_s_p. False: all
  * together. */
 static bool find_arrivals(const iteration *it, double ready_ratio, double *first_s_p)
 {
-    double compute_s = it->all->training->compute_s, first_s = (double)INFINITY, last_s = 0;
+    double first_s = (double)INFINITY, last_s = 0;
 
     *first_s_p = it->end_s;
-    if (ready_ratio * it->computed_s <= it->end_s) {
+    if (it->waited_s == NULL && ready_ratio * it->computed_s <= it->end_s) {
         return false;
     }
     for (uint32_t g = 0; g < it->all->n_ranks; g++) {
-        it->space[g] = fmax(ready_ratio * (compute_s + it->delay_s[g]), it->end_s);
+        it->space[g] = fmax(done_s(it, g, ready_ratio), it->end_s);
         first_s      = fmin(first_s, it->space[g]);
         last_s       = fmax(last_s, it->space[g]);
     }
@@ -357,19 +371,37 @@ static bool find_arrivals(const iteration *it, double ready_ratio, double *first
     return first_s < last_s;
 }
 
+/* The call has ended: from that part of the compute on nobody can have gone on before. */
+static void await_call(iteration *it, double needed_ratio)
+{
+    for (uint32_t g = 0; needed_ratio <= 1 && g < it->all->n_ranks; g++) {
+        it->waited_s[g] += fmax(0, it->end_s - done_s(it, g, needed_ratio));
+    }
+}
+
+/* The part of the compute after which a bucket is there. */
+static double ready_ratio_of(const cs_training *t, uint32_t bucket)
+{
+    uint32_t n_behind = t->n_buckets - 1 - bucket;
+
+    return t->ready_ratio != NULL ? t->ready_ratio[bucket]
+                                  : 1 - t->overlap_ratio * n_behind / t->n_buckets;
+}
+
 static cs_status run_call(iteration *it, uint32_t bucket, cs_error *err)
 {
-    const cs_training *t         = it->all->training;
-    const sized_calls *calls     = &it->all->sizes[t->size_of[bucket]];
-    uint32_t           n_behind  = t->n_buckets - 1 - bucket;
-    double             unready   = t->overlap_ratio * n_behind / t->n_buckets, first_s;
-    bool               is_skewed = find_arrivals(it, 1 - unready, &first_s);
+    const cs_training *t     = it->all->training;
+    const sized_calls *calls = &it->all->sizes[t->size_of[bucket]];
+    double             first_s;
+    bool               is_skewed = find_arrivals(it, ready_ratio_of(t, bucket), &first_s);
+    bool               is_first  = t->size_of[bucket] == it->n_seen;
     cs_trial           trial     = {0};
+
+    it->n_seen += is_first; /* sizes are numbered by their first buckets */
 
     if (!is_skewed) {
         CS_TRY(share_call(it, calls, &trial, err));
-    } else { /* sizes are numbered by their first buckets */
-        bool is_first = bucket == 0 || t->size_of[bucket] > t->size_of[bucket - 1];
+    } else {
         if (it->proves && is_first) {
             CS_TRY(cs_trial_prove(&calls->trials, it->space, it->previous, err));
         }
@@ -377,6 +409,9 @@ static cs_status run_call(iteration *it, uint32_t bucket, cs_error *err)
         count(it, &trial, true);
     }
     it->end_s = first_s + trial.elapsed_s;
+    if (it->waited_s != NULL && t->needed_ratio != NULL) {
+        await_call(it, t->needed_ratio[bucket]);
+    }
     if (bucket == 0) {
         it->result.is_hit = trial.is_hit;
     }
@@ -393,11 +428,18 @@ cs_status cs_iteration_run(cs_iterations *iterations, const double *delay_s, uin
                              .previous = previous,
                              .proves   = proves};
 
+    if (t->needed_ratio != NULL) {
+        it.waited_s = space + iterations->n_ranks;
+        memset(it.waited_s, 0, iterations->n_ranks * sizeof *it.waited_s);
+    }
     for (uint32_t g = 0; g < iterations->n_ranks; g++) {
         it.computed_s = fmax(it.computed_s, t->compute_s + delay_s[g]);
     }
     for (uint32_t k = 0; k < t->n_buckets; k++) {
         CS_TRY(run_call(&it, k, err));
+    }
+    for (uint32_t g = 0; it.waited_s != NULL && g < iterations->n_ranks; g++) {
+        it.end_s = fmax(it.end_s, done_s(&it, g, 1));
     }
     it.result.exposed_s = it.end_s - it.computed_s;
     it.result.elapsed_s = it.end_s + t->tail_s;

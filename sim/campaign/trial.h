@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* campaign/trial.h -- how long one iteration of a scenario takes, given the arrivals: a trial,
- * which is one call, or an iteration of training, which is compute and an AllReduce of every
- * bucket.
+ * which is one call, or an iteration of training, which is compute and calls, as an AllReduce of
+ * every bucket.
  *
  * Trials. Where the algorithm has a closed form that is exact for the arrivals, that is the time;
  * otherwise, and where delays are so long that the difference between the closed form and the last
@@ -13,9 +13,11 @@
  * Iterations. Rank g computes for c_g = compute + its delay; bucket k of K is ready there after the
  * part 1 - overlap (K - 1 - k) / K of c_g. The calls run in order: a rank enters call k when its
  * bucket is ready and call k-1 has ended, which is at the same time for all. A call takes what a
- * trial with these arrivals takes. The last bucket is ready with the compute, so the iteration ends
- * with the last call, and the tail after it. Where all ranks enter a call together it takes as long
- * as any other of its size: such a call is timed once, for all iterations and threads.
+ * trial with these arrivals takes. Where calls bring what the compute needs
+ * (cs_training.needed_ratio), a rank's compute stands still from that part on until the call has
+ * ended, and all that follows is later by as much. The iteration ends with the last call and the
+ * compute, and the tail after them. Where all ranks enter a call together it takes as long as any
+ * other of its size: such a call is timed once, for all iterations and threads.
  */
 #ifndef CS_CAMPAIGN_TRIAL_H
 #define CS_CAMPAIGN_TRIAL_H
@@ -83,7 +85,7 @@ void cs_iterations_close(cs_iterations *iterations);
 const cs_trials *cs_iterations_trials(const cs_iterations *iterations);
 
 /* One iteration. `delay_s`: n_ranks times beside the compute; `previous`: the rank that
- * computed longest in the iteration before (cs_trials_look_back()); `space`: room for n_ranks
+ * computed longest in the iteration before (cs_trials_look_back()); `space`: room for 2 n_ranks
  * numbers. `proves`: cs_trial_prove() the first call of every size. May be called from any number
  * of threads. O(buckets) and the calls' times. */
 CS_MUST_CHECK cs_status cs_iteration_run(cs_iterations *iterations, const double *delay_s,

@@ -315,7 +315,7 @@ static cs_status prepare(point *p, uint32_t n_ranks, uint32_t gpus_per_server, c
         .cluster = {.n_ranks = n_ranks, .gpus_per_server = gpus_per_server, .fabrics = {nic, nic}},
         .seed    = 1};
     if (cs_field_find(job->algorithm->options, "chosen") != NULL) {
-        p->slow                  = (cs_capacity){0, 2, 0, (double)INFINITY};
+        p->slow                  = (cs_capacity){0, 2, 0, (double)INFINITY, false};
         job->scenario.capacity   = &p->slow;
         job->scenario.n_capacity = 1;
     }

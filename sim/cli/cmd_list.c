@@ -41,7 +41,14 @@ static const cs_column figure_columns[]   = {ENTRY(figure_entry), CS_COLUMN_END}
 static const cs_column bound_columns[]    = {ENTRY(cs_bound), CS_COLUMN(cs_bound, assumption),
                                              CS_COLUMN(cs_bound, is_general), CS_COLUMN_END};
 static const cs_column workload_columns[] = {
-    ENTRY(cs_workload), CS_COLUMN_AS("parameters", cs_workload, n_parameters), CS_COLUMN_END};
+    ENTRY(cs_workload),
+    CS_COLUMN_AS("parameters", cs_workload, n_parameters),
+    CS_COLUMN_AS("layers", cs_workload, n_layers),
+    CS_COLUMN(cs_workload, width),
+    CS_COLUMN_AS("experts", cs_workload, n_experts),
+    CS_COLUMN_AS("experts_per_token", cs_workload, n_chosen),
+    CS_COLUMN_AS("expert_layers", cs_workload, n_expert_layers),
+    CS_COLUMN_END};
 static const cs_column topology_columns[] = {
     ENTRY(cs_preset), CS_COLUMN_AS("servers", cs_preset, n_servers), CS_COLUMN_END};
 

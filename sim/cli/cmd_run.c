@@ -7,6 +7,7 @@
 #include "cs/bound.h"
 #include "cs/recording.h"
 #include "cs/result.h"
+#include "engine/delays.h"
 #include "engine/explain.h"
 #include "output/chrome_trace.h"
 #include "output/link_counters.h"
@@ -391,7 +392,9 @@ static cs_status run_index(task *j, size_t index, cs_case *c, cs_result *result,
         const cs_stored_options options = {j->schedule};
         cs_job_set_algorithm(&job, &cs_algorithm_stored, &options);
     }
-    return run_watched(j, &job, result, blocks, err);
+    const cs_job asked = job;
+    CS_TRY(run_watched(j, &job, result, blocks, err));
+    return cs_result_add_delays(&asked, result, err);
 }
 
 /* One scenario of several may be impossible; the others are run. */
@@ -407,6 +410,8 @@ static cs_status run_all(task *j, cs_error *err)
         status           = run_index(j, i, &c, &result, &blocks, &wrong);
         if (status == CS_OK) {
             status = cs_run_rows_add(&j->rows, &c, &result, blocks.data, err);
+        } else if (cs_run_rows_leave_out(&j->rows, &wrong)) {
+            status = CS_OK;
         } else if (is_refusal(status) && j->rows.total > 1) {
             status = cs_run_rows_refuse(&j->rows, &c, &wrong, err);
         } else {
@@ -462,6 +467,7 @@ static cs_status run_task(task *j, cs_error *err)
     }
     CS_TRY(run_all(j, err));
     CS_TRY(cs_run_rows_finish(&j->rows, err));
+    cs_say_left_out(&j->rows.left_out);
     CS_TRY(cs_cli_write(j->output_path, &j->rows.text, err));
     if (j->notes.data != NULL && j->format == CS_AS_TABLE) {
         CS_TRY(cs_cli_write(NULL, &j->notes, err));

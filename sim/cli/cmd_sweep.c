@@ -4,6 +4,7 @@
  */
 #include "campaign/sweep.h"
 #include "cli/cli.h"
+#include "cli/scenario_args.h"
 #include "cli/signals.h"
 #include "cli/workers_args.h"
 
@@ -124,6 +125,7 @@ static int print_summary(const sweep_job *j, const cs_sweep_summary *summary)
                     summary->count.is_stopped ? "; stopped, the same command goes on from here"
                                               : "");
         code = cs_cli_print(&text);
+        cs_say_left_out(&summary->left_out);
     }
     return code == CS_EXIT_DONE ? conclude(j, summary) : code;
 }
@@ -145,13 +147,12 @@ static int sweep_all(sweep_job *j, int count, char *const *words)
         status = sweep_config(j, config, &summary, &err);
     }
     cs_config_free(config);
-    if (!prints) {
-        return cs_cli_exit_code(status);
-    }
-    if (status != CS_OK) {
-        return cs_cli_fail(&err);
-    }
-    return j->wants_help ? cs_cli_help(&cs_command_sweep) : print_summary(j, &summary);
+    int code = !prints           ? cs_cli_exit_code(status)
+               : status != CS_OK ? cs_cli_fail(&err)
+               : j->wants_help   ? cs_cli_help(&cs_command_sweep)
+                                 : print_summary(j, &summary);
+    cs_left_out_free(&summary.left_out);
+    return code;
 }
 
 static int sweep_run(int count, char *const *words)

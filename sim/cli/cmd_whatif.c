@@ -6,18 +6,19 @@
 #include "campaign/trace_whatif.h"
 #include "cli/arrival_args.h"
 #include "cli/cli.h"
-#include "cli/config_args.h"
+#include "cli/scenario_args.h"
 #include "cs/scenario.h"
 #include "cs/units.h"
 #include "traces/calibration_json.h"
 #include "traces/skew_text.h"
+#include "whatif/failures.h"
 #include "whatif/nic.h"
 #include "whatif/whatif.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_NAMES = 64, MAX_NICS = 64, LIST_BYTES = 1024 };
+enum { MAX_NAMES = 64, LIST_BYTES = 1024 };
 
 /* What was chosen beside the configuration. Texts are borrowed from the command line. */
 typedef struct replay_choice {
@@ -33,8 +34,6 @@ typedef struct trace_choice {
 } trace_choice;
 
 typedef struct nic_choice {
-    const char *dead[MAX_NICS], *slow[MAX_NICS];
-    size_t      n_dead, n_slow;
     const char *topology;
     uint32_t    n_ranks; /* 0: as in the calibration */
 } nic_choice;
@@ -80,10 +79,10 @@ static const cs_arg trace_args[] = {
     CS_ARG_LAST_ROW,
 };
 static const cs_arg nic_args[] = {
-    {.name = "kill-nic", .value = "[SERVER.]NIC", .help = "a NIC that is dead (repeatable)",
-     .field = CS_ARG_LIST_FIELD(nic_choice, dead, n_dead, "kill-nic")},
-    {.name = "slow-nic", .value = "[SERVER.]NIC=L", .help = "a NIC slowed by L (repeatable)",
-     .field = CS_ARG_LIST_FIELD(nic_choice, slow, n_slow, "slow-nic")},
+    CS_KILL_NIC_ROW,
+#define CS_FAULT(kind, key, least, most, slowdown, help, option, letter, option_help) CS_SLOW_NIC_ROW(option, key, letter),
+#include "scenario/faults.def"
+#undef CS_FAULT
     CS_ARG_TEXT(nic_choice, topology, 0, "topology", "NAME|FILE", "the servers: a preset, NCCL's XML or nvidia-smi's matrix"),
     CS_ARG_NUMBER(nic_choice, n_ranks, 'n', "ranks", "N", "number of GPUs (those of the log)", .min = 2, .max = CS_MAX_RANKS),
     CS_ARG_LAST_ROW,
@@ -112,7 +111,7 @@ static bool wants_trace(const whatif_job *j)
 
 static bool wants_nics(const whatif_job *j)
 {
-    return j->nic.n_dead + j->nic.n_slow > 0;
+    return cs_config_choice_has(&j->config, "faults[]");
 }
 
 /* Options that belong to another question than the one that is asked. */
@@ -144,9 +143,10 @@ static cs_status check_args(const whatif_job *j, cs_error *err)
                        "what the machine is");
     }
     if (!wants_nics(j) && !wants_trace(j) && j->config.path == NULL) {
-        return CS_FAIL(err, CS_EINVAL, "whatif",
-                       "needs a configuration, a trace or a NIC: whatif CONFIG.json, whatif "
-                       "--trace FILE, whatif --kill-nic NIC --topology NAME --calibration FILE");
+        return CS_FAIL(
+            err, CS_EINVAL, "whatif",
+            "needs a configuration, a trace or a NIC: whatif CONFIG.json, whatif "
+            "--trace FILE, whatif --kill-nic SERVER.NIC --topology NAME --calibration FILE");
     }
     return CS_OK;
 }
@@ -284,46 +284,52 @@ static cs_status answer_trace(const whatif_job *j, cs_config *config, cs_text *t
     return status;
 }
 
-static cs_status simulate(const cs_config *config, cs_whatif_job *job, cs_whatif_report *report,
-                          cs_error *err)
+/* The faults that the configuration names, at their times. */
+static cs_status answer_named(const cs_whatif_job *job, cs_result_format format, cs_text *text,
+                              cs_error *err)
 {
-    cs_config_say_notes(config);
-    CS_TRY(cs_whatif_read(config, job, err));
-    return cs_whatif_run(job, report, err);
+    cs_whatif_report report = {0};
+
+    CS_TRY(cs_whatif_run(job, &report, err));
+    switch (format) {
+    case CS_AS_TABLE: cs_whatif_table(job, &report, text); break;
+    case CS_AS_JSON: cs_whatif_json(job, &report, text); break;
+    case CS_AS_CSV: cs_whatif_csv(job, &report, text); break;
+    }
+    cs_whatif_free(&report);
+    return CS_OK;
+}
+
+/* Failures at random, or as they were recorded. */
+static cs_status answer_failures(const cs_whatif_job *job, cs_result_format format, cs_text *text,
+                                 cs_error *err)
+{
+    cs_failure_report report = {0};
+
+    CS_TRY(cs_failures_run(job, cs_processors(), &report, err));
+    switch (format) {
+    case CS_AS_TABLE: cs_failures_table(job, &report, text); break;
+    case CS_AS_JSON: cs_failures_json(job, &report, text); break;
+    case CS_AS_CSV: cs_failures_csv(job, &report, text); break;
+    }
+    cs_failure_report_free(&report);
+    return CS_OK;
 }
 
 static cs_status answer_faults(const whatif_job *j, const cs_config *config, cs_text *text,
                                cs_error *err)
 {
-    cs_whatif_job    job    = {0};
-    cs_whatif_report report = {0};
-    cs_status        status = simulate(config, &job, &report, err);
+    cs_whatif_job job = {0};
 
-    if (status == CS_OK) {
-        switch (j->format) {
-        case CS_AS_TABLE: cs_whatif_table(&job, &report, text); break;
-        case CS_AS_JSON: cs_whatif_json(&job, &report, text); break;
-        case CS_AS_CSV: cs_whatif_csv(&job, &report, text); break;
-        }
-    }
-    cs_whatif_free(&report);
+    cs_config_say_notes(config);
+    CS_TRY(cs_whatif_read(config, &job, err));
+    cs_status status = job.failures.is_there ? answer_failures(&job, j->format, text, err)
+                                             : answer_named(&job, j->format, text, err);
     cs_whatif_job_free(&job);
     return status;
 }
 
 /* ---- NICs that fail ---- */
-
-static cs_status read_nics(const nic_choice *choice, cs_nic_fault *faults, size_t *n_p,
-                           cs_error *err)
-{
-    for (size_t i = 0; i < choice->n_dead; i++) {
-        CS_TRY(cs_nic_fault_parse(choice->dead[i], false, "--kill-nic", &faults[(*n_p)++], err));
-    }
-    for (size_t i = 0; i < choice->n_slow; i++) {
-        CS_TRY(cs_nic_fault_parse(choice->slow[i], true, "--slow-nic", &faults[(*n_p)++], err));
-    }
-    return CS_OK;
-}
 
 static cs_status check_nics(const whatif_job *j, cs_error *err)
 {
@@ -338,9 +344,12 @@ static cs_status check_nics(const whatif_job *j, cs_error *err)
 /* 1 GiB, or the nearest size that was measured. */
 static uint64_t usual_size(const cs_calibration *c)
 {
-    const uint64_t least = c->regimes[0].min_bytes, most = c->regimes[c->n_regimes - 1].max_bytes;
     const uint64_t usual = (uint64_t)1 << 30;
 
+    if (c->levels != NULL) {
+        return usual;
+    }
+    const uint64_t least = c->regimes[0].min_bytes, most = c->regimes[c->n_regimes - 1].max_bytes;
     return usual < least ? least : usual > most ? most : usual;
 }
 
@@ -411,16 +420,13 @@ static cs_status answer_nics(const whatif_job *j, const cs_config *config, cs_te
 {
     char            list[LIST_BYTES];
     const char     *names[MAX_NAMES];
-    cs_nic_fault    faults[2 * MAX_NICS];
     cs_calibration *calibration = NULL;
     cs_nic_question q           = {.config   = config,
                                    .topology = j->nic.topology,
                                    .n_ranks  = j->nic.n_ranks,
-                                   .faults   = faults,
                                    .baseline = j->replay.baseline};
 
     CS_TRY(check_nics(j, err));
-    CS_TRY(read_nics(&j->nic, faults, &q.n_faults, err));
     CS_TRY(read_names(&j->replay, list, names, &q.n_algorithms, err));
     q.algorithms = q.n_algorithms > 0 ? names : NULL;
     cs_config_say_notes(config);
@@ -456,7 +462,7 @@ static int whatif_run(int count, char *const *words)
 const cs_command cs_command_whatif = {
     .name  = "whatif",
     .usage = "whatif CONFIG.json [options] | whatif --trace FILE [CONFIG.json] [options] | whatif "
-             "--kill-nic NIC --topology NAME|FILE --calibration FILE [options]",
+             "--kill-nic SERVER.NIC --topology NAME|FILE --calibration FILE [options]",
     .summary = "what a job loses to failing NICs, or to ranks that come late in a trace",
     .tables  = whatif_tables,
     .run     = whatif_run,

@@ -28,7 +28,7 @@ static void fill_columns(cs_run_rows *rows)
 
     if (rows->columns != NULL) {
         (void)cs_sweep_columns_names(rows->columns, &n_columns);
-        cs_sweep_columns_row(rows->columns, rows->n, rows->values + rows->n * n_columns);
+        cs_sweep_columns_row(rows->columns, rows->next, rows->values + rows->n * n_columns);
     }
 }
 
@@ -43,11 +43,12 @@ cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_result
     rows->refusals  = CS_NEW(const char *, n);
     rows->blocks    = CS_NEW(const char *, n);
     rows->compared  = CS_NEW(cs_compared, n);
+    rows->places    = CS_NEW(size_t, n);
     if (format != CS_AS_TABLE) {
         CS_TRY(open_columns(rows, err));
     }
     return rows->results != NULL && rows->scenarios != NULL && rows->refusals != NULL &&
-                   rows->blocks != NULL && rows->compared != NULL
+                   rows->blocks != NULL && rows->compared != NULL && rows->places != NULL
                ? CS_OK
                : CS_NO_MEMORY(err, "%zu results", rows->total);
 }
@@ -59,6 +60,8 @@ void cs_run_rows_free(cs_run_rows *rows)
     cs_free(rows->refusals);
     cs_free(rows->blocks);
     cs_free(rows->compared);
+    cs_free(rows->places);
+    cs_left_out_free(&rows->left_out);
     cs_sweep_columns_close(rows->columns);
     cs_free(rows->values);
     cs_case_free(&rows->last);
@@ -132,13 +135,18 @@ static cs_status keep_scenario(cs_run_rows *rows, const cs_case *c, cs_error *er
     if (c->json != NULL) {
         return keep(rows, c->json, &rows->scenarios[rows->n], err);
     }
-    if (cs_config_point(rows->config, rows->n, &point, &wrong) == CS_OK) {
+    if (cs_config_point(rows->config, rows->next, &point, &wrong) == CS_OK) {
         status = keep(rows, point.data, &rows->scenarios[rows->n], err);
     } else if (wrong.status == CS_ENOMEM) {
         status = CS_NO_MEMORY(err, "%zu results", rows->total);
     }
     cs_text_free(&point);
     return status;
+}
+
+static void end_row(cs_run_rows *rows)
+{
+    rows->places[rows->n++] = rows->next++;
 }
 
 cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result,
@@ -162,7 +170,7 @@ cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result
     cs_case_free(&rows->last);
     rows->last = *c;
     *c         = (cs_case){0};
-    rows->n++;
+    end_row(rows);
     return status;
 }
 
@@ -196,12 +204,20 @@ cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error
         status = keep(rows, reason, &rows->refusals[rows->n], err);
     }
     if (status == CS_OK && rows->format == CS_AS_TABLE) {
-        status = add_line(rows, rows->n, reason, err);
+        status = add_line(rows, rows->next, reason, err);
     }
-    rows->n++;
+    end_row(rows);
     rows->n_refused++;
     rows->first = rows->n;
     return status;
+}
+
+bool cs_run_rows_leave_out(cs_run_rows *rows, const cs_error *why)
+{
+    bool may = cs_config_leave_out(rows->config, rows->next, why, &rows->left_out);
+
+    rows->next += may;
+    return may;
 }
 
 /* ---- all of them ---- */
@@ -254,7 +270,7 @@ static cs_status find_paced(cs_run_rows *rows, cs_error *err)
         }
         if ((rows->results[i].uses & CS_USES_SHARED) != 0 &&
             cs_compared_is_best(rows->compared, n, place)) {
-            status = add_paced(rows, i, &rows->compared[place], err);
+            status = add_paced(rows, rows->places[i], &rows->compared[place], err);
         }
         place++;
     }
@@ -315,6 +331,9 @@ cs_status cs_run_rows_finish(cs_run_rows *rows, cs_error *err)
     cs_result_rows all;
     cs_status      status = CS_OK;
 
+    if (rows->n == 0) {
+        return cs_left_out_refusal(&rows->left_out, err);
+    }
     if (rows->n_refused == rows->n) {
         return refusal(rows, err);
     }

@@ -8,13 +8,16 @@
 #include "cli/args.h"
 #include "cs/result.h"
 #include "output/comparison.h"
-#include "study/config.h"
+#include "study/all.h"
 
 /* `{0}` may be freed. */
 typedef struct cs_run_rows {
     const cs_config *config; /* borrowed */
     cs_result_format format;
-    size_t           total, n, n_refused;   /* scenarios; so far; of these */
+    size_t           total, next;           /* scenarios; those that came so far */
+    size_t           n, n_refused;          /* rows of them; of these */
+    cs_left_out      left_out;              /* the others */
+    size_t          *places;                /* [n] which scenario a row is */
     cs_result       *results;               /* [n]; of one that was refused: what is known of it */
     const char     **scenarios, **refusals; /* [n] as JSON, of tables none; why,
                                                NULL: it was run */
@@ -41,7 +44,10 @@ cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result
 cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error *why,
                              cs_error *err);
 
-/* Complete the text. The first refusal where all are refused. */
+/* Leave the next scenario out, where only "all" stands for its algorithm. */
+bool cs_run_rows_leave_out(cs_run_rows *rows, const cs_error *why);
+
+/* Complete the text. The first refusal where all are refused or left out. */
 cs_status cs_run_rows_finish(cs_run_rows *rows, cs_error *err);
 
 /* Behind what is printed: CS_EWRONG for the first schedule that was found wrong, else the first

@@ -4,7 +4,9 @@
 
 #include "base/alloc.h"
 #include "cs/scenario.h"
+#include "study/all.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* clang-format off */
@@ -14,7 +16,7 @@
                   .max = (double)CS_MAX_BYTES)
 const cs_arg cs_scenario_args[] = {
     CS_ARG_KEY('a', "algorithm", "A[,B..]", "algorithm.name", CS_SET_LIST, NULL,
-               "algorithms; 'collsim list algorithms' has all (nccl_rings where -g > 1, else ring)"),
+               "algorithms, or all that can; 'collsim list algorithms' has them (NCCL's)"),
     KEY('c', "collective", "C", "collective", CS_COLLECTIVE_LIST),
     CS_ARG_KEY('n', "ranks", "N[,N..]", "cluster.ranks", CS_SET_LIST, NULL, "number of GPUs (8)"),
     CS_ARG_KEY('s', "bytes", "S[,S..]", "bytes", CS_SET_LIST, NULL, "nccl-tests' size: 4096, 8K, 32M, 1G (32M)"),
@@ -37,9 +39,11 @@ const cs_arg cs_scenario_args[] = {
                "rank arrives TIME after the first (repeatable)"),
 #define CS_FAULT(kind, key, least, most, slowdown, help, option, letter, option_help)              \
     CS_ARG_KEY(0, option, "RANK=" letter "[@FROM[:UNTIL]]", "faults[]", CS_SET_PARTS,              \
-               "rank=" key "@from:until", option_help),
+               "rank=" key "@from:until", option_help),                                            \
+    CS_SLOW_NIC_ROW(option, key, letter),
 #include "scenario/faults.def"
 #undef CS_FAULT
+    CS_KILL_NIC_ROW,
     CS_ARG_KEY(0, "opt", "KEY=VALUE", "algorithm.options", CS_SET_BELOW, NULL, "option of the algorithm (repeatable)"),
     CS_ARG_KEY(0, "model-opt", "KEY=VALUE", "model.options", CS_SET_BELOW, NULL, "option of the model (repeatable)"),
     CS_CONFIG_SET_ROW,
@@ -109,15 +113,18 @@ static cs_status refuse_contradictions(const cs_scenario_choice *choice, cs_erro
     return CS_OK;
 }
 
+bool cs_config_names_algorithm(const cs_config *config)
+{
+    return cs_config_has(config, "algorithm.name") || cs_config_text(config, "algorithm") != NULL ||
+           cs_config_has_axis(config, "algorithm.name");
+}
+
 /* Trees are for adapcc, which need not be said. */
 static cs_status name_adapcc(cs_config *config, cs_error *err)
 {
     const cs_value name = {.type = CS_VALUE_TEXT, .text = "adapcc"};
 
-    return !cs_config_has(config, "algorithm.options.strategy") ||
-                   cs_config_has(config, "algorithm.name") ||
-                   cs_config_text(config, "algorithm") != NULL ||
-                   cs_config_has_axis(config, "algorithm.name")
+    return !cs_config_has(config, "algorithm.options.strategy") || cs_config_names_algorithm(config)
                ? CS_OK
                : cs_config_put(config, "algorithm.name", &name, "--opt strategy", err);
 }
@@ -139,6 +146,53 @@ cs_status cs_scenario_choice_finish(cs_scenario_choice *choice, cs_error *err)
     return CS_OK;
 }
 
+void cs_say_left_out(const cs_left_out *out)
+{
+    if (out->text.length > 0) {
+        fprintf(stderr, "collsim: note: left out of all: %s\n", out->text.data);
+    }
+}
+
+/* Build a scenario and hand it to `visit`. */
+static cs_status visit_one(const cs_scenario_choice *choice, size_t index, cs_scenario_visit *visit,
+                           void *user, cs_error *err)
+{
+    cs_case   c      = {0};
+    cs_status status = cs_config_case(choice->config, index, &c, err);
+
+    if (status == CS_OK) {
+        status = visit(user, &c, err);
+    }
+    cs_case_free(&c);
+    return status;
+}
+
+cs_status cs_scenario_choice_visit(cs_scenario_choice *choice, cs_scenario_visit *visit, void *user,
+                                   cs_error *err)
+{
+    cs_left_out out    = {0};
+    cs_status   status = CS_OK;
+    size_t      count  = cs_config_count(choice->config);
+
+    for (size_t i = 0; i < count && status == CS_OK; i++) {
+        cs_error wrong = {0};
+        choice->index  = i;
+        status         = visit_one(choice, i, visit, user, &wrong);
+        if (status != CS_OK && cs_config_leave_out(choice->config, i, &wrong, &out)) {
+            status = CS_OK;
+        } else if (status != CS_OK) {
+            *err = wrong;
+        }
+    }
+    if (status == CS_OK && out.n == count) {
+        status = cs_left_out_refusal(&out, err);
+    } else if (status == CS_OK) {
+        cs_say_left_out(&out);
+    }
+    cs_left_out_free(&out);
+    return status;
+}
+
 cs_status cs_scenario_choice_run(cs_scenario_choice *choice, bool only_one,
                                  cs_scenario_visit *visit, void *user, cs_error *err)
 {
@@ -149,13 +203,8 @@ cs_status cs_scenario_choice_run(cs_scenario_choice *choice, bool only_one,
         status =
             CS_FAIL(err, CS_EINVAL, "--format", "json needs exactly one scenario, not %zu", count);
     }
-    for (size_t i = 0; i < count && status == CS_OK; i++) {
-        cs_case c = {0};
-        status    = cs_config_case(choice->config, i, &c, err);
-        if (status == CS_OK) {
-            status = visit(user, &c, err);
-        }
-        cs_case_free(&c);
+    if (status == CS_OK) {
+        status = cs_scenario_choice_visit(choice, visit, user, err);
     }
     cs_scenario_choice_free(choice);
     return status;

@@ -203,6 +203,8 @@ static void fill_result(const cs_job *job, const cs_outcome *outcome, cs_result 
                                      .rounds             = job->plan.n_rounds,
                                      .transfers          = outcome->n_transfers,
                                      .wire_bytes         = outcome->wire_bytes,
+                                     .critical_delay_s   = (double)NAN,
+                                     .ideal_delay_s      = (double)NAN,
                                      .counts             = outcome->counts,
                                      .verified           = outcome->verified,
                                      .build              = cs_build(),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The state of ports. NICs that differ, or are slow for ever, become a constant pace per rank, NICs
- * whose speed changes a profile per server. */
+ * whose speed changes a profile per rank. */
 #include "engine/ports.h"
 
 #include "cs/capacity.h"
@@ -74,24 +74,22 @@ static cs_status slow_constant(cs_ports *ports, cs_arena *arena, const cs_scenar
         return CS_ENOMEM;
     }
     for (uint32_t r = 0; r < ports->n_ranks; r++) {
-        double slow = cs_slowdown_always(s, cs_server_of(&s->cluster, r));
-        pace[r]     = ports->s_per_byte[CS_NIC] * slow;
+        double slow = cs_port_slowdown_always(s, r);
+        pace[r]     = isinf(slow) ? cs_own_s_per_byte(ports, CS_NIC, r) /* no schedule uses it */
+                                  : ports->s_per_byte[CS_NIC] * slow;
     }
     ports->nic_s_per_byte = pace;
     return CS_OK;
 }
 
-/* The rates of one server: healthy, slow during each of its steps, healthy in the gaps. */
-static cs_status build_profile(cs_rate_profile *profile, cs_arena *arena, const cs_scenario *s,
-                               uint32_t server, const cs_ports *ports)
+/* The rates of a port: healthy, slow during each of its steps, healthy in the gaps, and where it is
+ * cut off, so that no schedule uses it. */
+static cs_status build_profile(cs_rate_profile *profile, cs_arena *arena, const cs_capacity *steps,
+                               size_t count, double healthy, double origin_s)
 {
-    size_t             count;
-    const cs_capacity *steps    = cs_capacity_of(s, server, &count);
-    double            *from     = CS_ARENA_NEW(arena, double, 2 * count + 1);
-    double            *pace     = CS_ARENA_NEW(arena, double, 2 * count + 1);
-    double             origin_s = ports->first_s;
-    double healthy = cs_own_s_per_byte(ports, CS_NIC, cs_server_first(&s->cluster, server));
-    size_t n       = 1;
+    double *from = CS_ARENA_NEW(arena, double, 2 * count + 1);
+    double *pace = CS_ARENA_NEW(arena, double, 2 * count + 1);
+    size_t  n    = 1;
 
     if (from == NULL || pace == NULL) {
         return CS_ENOMEM;
@@ -99,6 +97,9 @@ static cs_status build_profile(cs_rate_profile *profile, cs_arena *arena, const 
     from[0] = origin_s;
     pace[0] = healthy;
     for (size_t i = 0; i < count; i++) {
+        if (isinf(steps[i].slowdown)) {
+            continue;
+        }
         n -= from[n - 1] >= steps[i].from_s + origin_s;
         from[n]   = steps[i].from_s + origin_s;
         pace[n++] = healthy * steps[i].slowdown;
@@ -111,16 +112,26 @@ static cs_status build_profile(cs_rate_profile *profile, cs_arena *arena, const 
     return CS_OK;
 }
 
+/* Ports of a server that change together have one profile. */
 static cs_status slow_over_time(cs_ports *ports, cs_arena *arena, const cs_scenario *s)
 {
-    uint32_t         n        = cs_n_servers(&s->cluster);
-    cs_rate_profile *profiles = CS_ARENA_NEW(arena, cs_rate_profile, n);
+    const cs_cluster *c        = &s->cluster;
+    cs_rate_profile  *profiles = CS_ARENA_NEW(arena, cs_rate_profile, ports->n_ranks);
 
     if (profiles == NULL) {
         return CS_ENOMEM;
     }
-    for (uint32_t server = 0; server < n; server++) {
-        CS_TRY(build_profile(&profiles[server], arena, s, server, ports));
+    for (uint32_t r = 0; r < ports->n_ranks; r++) {
+        size_t             count;
+        const cs_capacity *steps  = cs_capacity_of(s, r, &count);
+        bool               is_own = cs_local_rank(c, r) == 0 || (count > 0 && steps->is_single);
+        uint32_t           first  = cs_server_first(c, cs_server_of(c, r));
+        if (!is_own && count > 0) {
+            profiles[r] = profiles[first];
+            continue;
+        }
+        double healthy = cs_own_s_per_byte(ports, CS_NIC, r);
+        CS_TRY(build_profile(&profiles[r], arena, steps, count, healthy, ports->first_s));
     }
     ports->profiles = profiles;
     return CS_OK;

@@ -5,6 +5,7 @@
  * observer, the first one: blocks are followed and counted as it has left them. */
 #include "cs/job.h"
 
+#include "cs/capacity.h"
 #include "engine/dispatch.h"
 #include "engine/ports.h"
 #include "engine/verify.h"
@@ -30,7 +31,9 @@ typedef struct run {
     cs_interval    *intervals; /* of the block; NULL unless they are shown, on a port model */
     cs_dispatch    *dispatch;  /* NULL on a port model */
     void           *stream;    /* the one that is served; NULL: none is open */
-    cs_outcome      outcome;
+    bool           *is_cut;    /* [n_ranks] by a dead NIC that nothing takes the place of; NULL: no
+                                  rank is */
+    cs_outcome outcome;
 } run;
 
 static void count_block(run *r, const cs_block *block)
@@ -69,6 +72,49 @@ static cs_status tell_stream(void *user, const cs_block *block, const cs_interva
     return CS_OK;
 }
 
+/* Which ranks no message over NICs may reach. */
+static cs_status list_cuts(run *r, cs_error *err)
+{
+    const cs_scenario *s = &r->job->scenario;
+
+    if (!cs_capacity_cuts_off(s)) {
+        return CS_OK;
+    }
+    r->is_cut = CS_ARENA_NEW(&r->arena, bool, s->cluster.n_ranks);
+    if (r->is_cut == NULL) {
+        return CS_NO_MEMORY(err, "%u ranks", s->cluster.n_ranks);
+    }
+    for (size_t i = 0; i < s->n_capacity; i++) {
+        r->is_cut[s->capacity[i].rank] |= isinf(s->capacity[i].slowdown);
+    }
+    return CS_OK;
+}
+
+static cs_status refuse_cut(const run *r, const cs_transfer *t, cs_error *err)
+{
+    const cs_cluster *c    = &r->job->scenario.cluster;
+    uint32_t          rank = r->is_cut[t->src] ? t->src : t->dst;
+
+    return CS_FAIL(err, CS_ENOTSUP, "faults",
+                   "the NIC of rank %u (GPU %u of server %u) dies and nothing takes its place, but "
+                   "%s sends over it in round %u: accepted are the failovers pool and neighbour, "
+                   "and schedules that can do without",
+                   rank, cs_local_rank(c, rank), cs_server_of(c, rank), r->job->algorithm->name,
+                   t->round);
+}
+
+/* A schedule that needs a NIC that is dead, then or at another time, is refused. */
+static cs_status check_cuts(const run *r, cs_error *err)
+{
+    for (size_t i = 0; r->is_cut != NULL && i < r->block.count; i++) {
+        const cs_transfer *t = &r->block.transfers[i];
+        if (cs_transfer_fabric(t) == CS_NIC && (r->is_cut[t->src] || r->is_cut[t->dst])) {
+            return refuse_cut(r, t, err);
+        }
+    }
+    return CS_OK;
+}
+
 /* The stream before the observers. */
 static cs_status add_stream(run *r, cs_error *err)
 {
@@ -92,6 +138,7 @@ static cs_status open_run(run *r, cs_error *err)
 
     r->block  = (cs_block){.transfers = r->transfers, .capacity = BLOCK};
     r->reacts = job->plan.is_reactive;
+    CS_TRY(list_cuts(r, err));
     if (r->reacts) {
         CS_TRY(add_stream(r, err));
     }
@@ -201,7 +248,8 @@ static cs_status for_stage(run *r, void *state, cs_status (*take)(run *r, cs_err
         a->next_block(state, &r->block);
         *goes_on_p = r->block.count > 0;
         ends       = !*goes_on_p || r->block.is_stage_end;
-        status     = *goes_on_p ? take(r, err) : CS_OK;
+        status     = check_cuts(r, err);
+        status     = status == CS_OK && *goes_on_p ? take(r, err) : status;
     }
     return status;
 }
@@ -343,6 +391,7 @@ cs_status cs_job_replay(const cs_job *job, const cs_observer *observers, size_t 
     r.dispatch       = NULL;
     r.stream         = NULL;
     r.reacts         = false;
+    r.is_cut         = NULL;
     r.outcome        = (cs_outcome){.counts = CS_NO_COUNTS};
     cs_status status = replay(&r, err);
 

@@ -159,7 +159,8 @@ void cs_fingerprints_block(cs_fingerprints *f, const cs_block *block)
     f->differences |= differences;
 }
 
-/* The sum of want[] over what one rank is owed, given the sum over all chunks. */
+/* The sum of want[] over what one rank is owed, given the sum over all chunks. O(n_chunks /
+ * n_ranks) for the collectives that there are. */
 static uint64_t owed_sum(const cs_fingerprints *f, uint32_t rank, uint64_t total)
 {
     const cs_chunks          chunks   = cs_chunks_of(f->scenario, f->n_chunks);
@@ -177,6 +178,15 @@ static uint64_t owed_sum(const cs_fingerprints *f, uint32_t rank, uint64_t total
             sum += f->chunk[c].want;
         }
         return scatters ? sum : total - sum;
+    }
+    if (row->layout == CS_BLOCK_PER_PAIR && row->to == CS_PARTY_SECOND) {
+        uint32_t of_pair = block / f->n_ranks;
+        for (uint32_t from = 0; from < f->n_ranks; from++) {
+            for (uint32_t k = 0; from != rank && k < of_pair; k++) {
+                sum += f->chunk[from * block + rank * of_pair + k].want;
+            }
+        }
+        return sum;
     }
     for (uint32_t c = 0; c < f->n_chunks; c++) {
         sum += cs_chunk_is_owed(&chunks, c, rank) ? f->chunk[c].want : 0;

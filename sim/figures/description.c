@@ -62,12 +62,13 @@ static const cs_field rule_fields[] = {
 /* What a run has beside the keys of the configuration that it changes. */
 typedef struct run_keys {
     const char *when, *equal_parts, *schedule;
-    bool        optional;
+    bool        optional, delays;
 } run_keys;
 static const cs_field run_fields[] = {
     CS_KEY(run_keys, when, "when", .help = "rows in which it runs"),
     CS_KEY(run_keys, equal_parts, "equal_parts", .help = "into how many the buffer is cut"),
     CS_KEY(run_keys, optional, "optional", .max = 1),
+    CS_KEY(run_keys, delays, "delays", .max = 1),
     CS_KEY(run_keys, schedule, "schedule", .help = "a file instead of the algorithm"),
     CS_FIELD_END,
 };
@@ -574,6 +575,7 @@ static void read_run(cs_reading *r, const cs_place *place, const char *path, cs_
     run->when        = keys.when;
     run->equal_parts = keys.equal_parts;
     run->is_optional = keys.optional;
+    run->has_delays  = keys.delays;
     if (keys.schedule != NULL && !cs_reading_failed(r) &&
         cs_figure_beside(path, keys.schedule, "", file, sizeof file, &r->error) == CS_OK &&
         cs_schedule_load(file, &run->schedule, &r->error) == CS_OK) {

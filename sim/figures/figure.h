@@ -35,6 +35,7 @@ typedef struct cs_figure_run {
                                   that splits into so many equal parts, and the bandwidth so that it
                                   takes as long */
     bool        is_optional;   /* where it is refused it has no values */
+    bool        has_delays;    /* its critical and ideal delays are found, too */
     const char *schedule_path; /* of a schedule instead of an algorithm, or NULL */
     cs_stored  *schedule;      /* what it holds; owned */
     json_t     *sets;          /* {PATH: VALUE}; texts that begin with '=' are expressions */
@@ -113,6 +114,7 @@ typedef struct cs_figure_item {
     char            *key; /* what makes it this one; owned */
     uint64_t         hash;
     const cs_stored *schedule; /* or NULL */
+    bool             has_delays;
     cs_case          c;
     cs_result        result;
     cs_figure_start  start;

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "campaign/workers.h"
+#include "engine/delays.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,17 @@ static void keep_start(void *user, const void *decisions)
     }
 }
 
+/* However long it takes. */
+static cs_status find_delays(cs_figure_item *item)
+{
+    const cs_delays_choice any = {.most_transfers = 0};
+    cs_delays              d;
+
+    CS_TRY(cs_job_delays(&item->c.job, &any, &d, &item->error));
+    cs_result_set_delays(&item->result, &d);
+    return CS_OK;
+}
+
 static void run_item(cs_figure_item *item)
 {
     const cs_observer       observer  = {.decided = keep_start, .user = item};
@@ -114,6 +126,9 @@ static void run_item(cs_figure_item *item)
     }
     size_t    n_observers = job.algorithm != NULL && job.algorithm->decided == cs_late_decided;
     cs_status status      = cs_job_run(&job, &observer, n_observers, &item->result, &item->error);
+    if (status == CS_OK && item->has_delays) {
+        status = find_delays(item);
+    }
     if (status == CS_OK && item->start.n_ranks > 0 && item->start.workers == NULL) {
         (void)CS_NO_MEMORY(&item->error, "the decisions on %u ranks", item->start.n_ranks);
     }

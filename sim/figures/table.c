@@ -196,11 +196,12 @@ static cs_status set_run(const cs_figure *figure, const cs_figure_run *run, cs_c
 static char *key_of(const cs_figure_run *run, const cs_case *c)
 {
     const char *schedule = run->schedule != NULL ? run->schedule_path : "";
-    size_t      bytes    = strlen(c->json) + strlen(schedule) + 2;
+    const char *delays   = run->has_delays ? "delays" : "";
+    size_t      bytes    = strlen(c->json) + strlen(schedule) + strlen(delays) + 3;
     char       *key      = CS_NEW(char, bytes);
 
     if (key != NULL) {
-        (void)snprintf(key, bytes, "%s %s", schedule, c->json);
+        (void)snprintf(key, bytes, "%s %s %s", schedule, delays, c->json);
     }
     return key;
 }
@@ -230,8 +231,13 @@ static cs_status add_item(cs_figure_table *table, size_t run, size_t row, cs_cas
         cs_case_free(c);
         return CS_OK;
     }
-    table->items[table->n_items++] = (cs_figure_item){
-        .key = key, .hash = hash, .schedule = r->schedule, .c = *c, .run = run, .row = row};
+    table->items[table->n_items++] = (cs_figure_item){.key        = key,
+                                                      .hash       = hash,
+                                                      .schedule   = r->schedule,
+                                                      .has_delays = r->has_delays,
+                                                      .c          = *c,
+                                                      .run        = run,
+                                                      .row        = row};
     return CS_OK;
 }
 

@@ -59,8 +59,8 @@ cs_status cs_tree_refuse(const json_error_t *problem, const char *input, int lin
     return status;
 }
 
-cs_status cs_tree_parse(const char *text, size_t length, const char *input, json_t **tree_p,
-                        cs_error *err)
+static cs_status parse(const char *text, size_t length, const char *input, bool is_array,
+                       json_t **tree_p, cs_error *err)
 {
     json_error_t problem = {.text = ""};
     size_t       flags   = JSON_REJECT_DUPLICATES | JSON_DECODE_ANY;
@@ -79,15 +79,27 @@ cs_status cs_tree_parse(const char *text, size_t length, const char *input, json
     if (tree == NULL) {
         return cs_tree_refuse(&problem, input, 0, err);
     }
-    if (!json_is_object(tree)) {
-        cs_status status =
-            CS_FAIL(err, CS_EPARSE, "", "is %s: accepted is an object", cs_tree_kind(tree));
+    if (is_array ? !json_is_array(tree) : !json_is_object(tree)) {
+        cs_status status = CS_FAIL(err, CS_EPARSE, "", "is %s: accepted is an %s",
+                                   cs_tree_kind(tree), is_array ? "array" : "object");
         cs_error_locate(err, input, 1, 1);
         json_decref(tree);
         return status;
     }
     *tree_p = tree;
     return CS_OK;
+}
+
+cs_status cs_tree_parse(const char *text, size_t length, const char *input, json_t **tree_p,
+                        cs_error *err)
+{
+    return parse(text, length, input, false, tree_p, err);
+}
+
+cs_status cs_tree_parse_array(const char *text, size_t length, const char *input, json_t **tree_p,
+                              cs_error *err)
+{
+    return parse(text, length, input, true, tree_p, err);
 }
 
 cs_status cs_tree_text(const char *text, const char *where, json_t **value_p, cs_error *err)

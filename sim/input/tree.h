@@ -16,6 +16,9 @@ void cs_tree_setup(void);
  * line and column. The caller owns the tree (json_decref). */
 cs_status cs_tree_parse(const char *text, size_t length, const char *input, json_t **tree_p,
                         cs_error *err);
+/* The same of a text that is an array. */
+cs_status cs_tree_parse_array(const char *text, size_t length, const char *input, json_t **tree_p,
+                              cs_error *err);
 
 /* Turn Jansson's error into ours; `line_offset` lines stand before the text that it read. */
 cs_status cs_tree_refuse(const json_error_t *problem, const char *input, int line_offset,

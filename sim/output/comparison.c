@@ -10,16 +10,29 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_COLUMNS = 16, NAMED_RANKS = 3, LABEL_BYTES = 96 };
+enum { MAX_COLUMNS = 64, NAMED_RANKS = 3, LABEL_BYTES = 96 };
 
 typedef struct view {
     const cs_compared *rows;
     size_t             n;
     const char        *columns[MAX_COLUMNS]; /* algorithms in the order of their first result */
     size_t             n_columns;
-    int                best_width;
-    bool               has_marks;
+    bool        presumes[MAX_COLUMNS];   /* a rank late: there is a column of its critical delay, */
+    const char *references[MAX_COLUMNS]; /* ... against which; NULL: several */
+    int         best_width;
+    bool        has_marks;
 } view;
+
+void cs_delay_text(double delay_s, char text[CS_DELAY_TEXT_BYTES])
+{
+    if (isnan(delay_s)) {
+        (void)snprintf(text, CS_DELAY_TEXT_BYTES, "-");
+    } else if (isinf(delay_s)) {
+        (void)snprintf(text, CS_DELAY_TEXT_BYTES, "never");
+    } else {
+        (void)snprintf(text, CS_DELAY_TEXT_BYTES, "%.2f", delay_s * 1e6);
+    }
+}
 
 /* Append to a text of fixed size; what does not fit is cut. */
 static void append(char *text, size_t text_bytes, const char *more)
@@ -39,7 +52,12 @@ static void add_step(const cs_capacity *step, char *text, size_t text_bytes)
     } else if (step->from_s > 0) {
         snprintf(when, sizeof when, " from %.6g us", step->from_s * 1e6);
     }
-    snprintf(part, sizeof part, "slow %u by %.4g%s", step->rank, step->slowdown, when);
+    if (isinf(step->slowdown)) {
+        snprintf(part, sizeof part, "%u cut off%s", step->rank, when);
+    } else {
+        snprintf(part, sizeof part, "slow %u%s by %.4g%s", step->rank,
+                 step->is_single ? " alone" : "", step->slowdown, when);
+    }
     append(text, text_bytes, part);
 }
 
@@ -205,6 +223,7 @@ uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result)
         const cs_capacity *step = &scenario->capacity[i];
         key                     = mix_number(mix_number(key, step->rank), step->slowdown);
         key                     = mix_number(mix_number(key, step->from_s), step->until_s);
+        key                     = mix_number(key, step->is_single);
     }
     key = mix_servers(mix_topology(key, c->topology), c);
     return cs_hash_add(key, &result->model_options, sizeof result->model_options);
@@ -213,7 +232,7 @@ uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result)
 static bool same_step(const cs_capacity *a, const cs_capacity *b)
 {
     return a->rank == b->rank && a->slowdown == b->slowdown && a->from_s == b->from_s &&
-           a->until_s == b->until_s;
+           a->until_s == b->until_s && a->is_single == b->is_single;
 }
 
 bool cs_same_conditions(const cs_scenario *a, const cs_scenario *b)
@@ -253,6 +272,21 @@ static void find_columns(view *v)
         if (c == v->n_columns && c < MAX_COLUMNS) {
             v->columns[v->n_columns++] = v->rows[i].result->algorithm;
         }
+    }
+}
+
+/* Which algorithms presume a rank late, and what they are compared with. */
+static void find_delays(view *v)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        const char *reference = v->rows[i].result->delay_reference;
+        size_t      c         = column_of(v, v->rows[i].result->algorithm);
+        if (c == v->n_columns || reference == NULL) {
+            continue;
+        }
+        bool is_same     = v->references[c] != NULL && strcmp(v->references[c], reference) == 0;
+        v->references[c] = !v->presumes[c] || is_same ? reference : NULL;
+        v->presumes[c]   = true;
     }
 }
 
@@ -336,6 +370,12 @@ static int width_of(const char *name, int least)
     return length > least ? length : least;
 }
 
+/* Of the column "NAME from". */
+static int delay_width(const char *name)
+{
+    return width_of(name, 0) + (int)strlen(" from");
+}
+
 static void find_width(view *v)
 {
     char label[LABEL_BYTES];
@@ -369,8 +409,39 @@ static void add_row(cs_text *text, view *v, size_t first)
     if (best != NULL) {
         bound_s = best->result->bound_s - (best->result->elapsed_s - best->result->exposed_s);
     }
-    cs_text_add(text, " %12.2f  %-*s %s\n", bound_s * 1e6, v->best_width, label,
-                v->rows[first].setting);
+    cs_text_add(text, " %12.2f", bound_s * 1e6);
+    for (size_t c = 0; c < v->n_columns; c++) {
+        const cs_compared *here = cell(v, first, c);
+        char               delay[CS_DELAY_TEXT_BYTES];
+        if (v->presumes[c]) {
+            cs_delay_text(here == NULL ? (double)NAN : here->result->critical_delay_s, delay);
+            cs_text_add(text, " %*s", delay_width(v->columns[c]), delay);
+        }
+    }
+    cs_text_add(text, "  %-*s %s\n", v->best_width, label, v->rows[first].setting);
+}
+
+/* What the delays mean, in a line for each reference. */
+static void add_delay_notes(cs_text *text, const view *v)
+{
+    bool is_said[MAX_COLUMNS] = {false};
+
+    for (size_t first = 0; first < v->n_columns; first++) {
+        const char *reference = v->references[first];
+        if (!v->presumes[first] || is_said[first]) {
+            continue;
+        }
+        for (size_t c = first; c < v->n_columns; c++) {
+            if (v->presumes[c] && v->references[c] == reference) {
+                cs_text_add(text, "%s%s", c == first ? "# " : ", ", v->columns[c]);
+                is_said[c] = true;
+            }
+        }
+        cs_text_add(text,
+                    " from: the delay of the late rank, us, from which on it is faster than %s "
+                    "(collsim critical)\n",
+                    reference != NULL ? reference : "the best plain schedule");
+    }
 }
 
 /* What algorithms say of their choices, each of it once. */
@@ -382,6 +453,7 @@ static void add_notes(cs_text *text, const view *v)
                     "alpha (--model-opt message_gap_s=%gus)\n",
                     CS_PACED_GAP_S * 1e6, CS_PACED_GAP_S * 1e6);
     }
+    add_delay_notes(text, v);
     for (size_t i = 0; i < v->n; i++) {
         const char *note   = v->rows[i].result->note;
         bool        is_new = note != NULL;
@@ -402,13 +474,20 @@ void cs_comparison(cs_text *text, const cs_compared *rows, size_t n)
     if (v.n_columns < 2) {
         return;
     }
+    find_delays(&v);
     find_width(&v);
     cs_text_add(text, "#\n# Which schedule? Exposed time (from the last arrival on), us\n#%6s %13s",
                 "ranks", "size (B)");
     for (size_t c = 0; c < v.n_columns; c++) {
         cs_text_add(text, " %12s", v.columns[c]);
     }
-    cs_text_add(text, " %12s  %-*s %s\n", "bound", v.best_width, "best", "setting");
+    cs_text_add(text, " %12s", "bound");
+    for (size_t c = 0; c < v.n_columns; c++) {
+        if (v.presumes[c]) {
+            cs_text_add(text, " %s from", v.columns[c]);
+        }
+    }
+    cs_text_add(text, "  %-*s %s\n", v.best_width, "best", "setting");
     for (size_t i = 0; i < n; i++) {
         if (is_first(&v, i)) {
             add_row(text, &v, i);

@@ -30,6 +30,10 @@ uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result);
 /* Have two scenarios of as many ranks the same arrivals, faults and topology? */
 bool cs_same_conditions(const cs_scenario *a, const cs_scenario *b);
 
+/* A delay in microseconds, "never" where it is infinite, or "-" where it is not known. */
+enum { CS_DELAY_TEXT_BYTES = 32 };
+void cs_delay_text(double delay_s, char text[CS_DELAY_TEXT_BYTES]);
+
 /* One result that is compared. */
 typedef struct cs_compared {
     const cs_result *result; /* borrowed */
@@ -48,7 +52,8 @@ bool cs_compared_is_best(const cs_compared *rows, size_t n, size_t row);
 /* Add the comparison of `n` results as `#` lines (nccl-tests' parsers skip them). Nothing is added
  * when there is only one algorithm. Results are compared when their keys agree; of several results
  * of one algorithm (its options differ) the fastest counts. The best is marked with another one
- * that is faster where `paced_s` of the best counts. */
+ * that is faster where `paced_s` of the best counts. Of algorithms that presume a rank late the
+ * critical delay stands behind the bound, where it is known. */
 void cs_comparison(cs_text *text, const cs_compared *rows, size_t n);
 
 #endif

@@ -10,7 +10,7 @@
 static bool is_slow(const cs_scenario *scenario, uint32_t rank, const cs_interval *when)
 {
     size_t             n;
-    const cs_capacity *steps = cs_capacity_of(scenario, cs_server_of(&scenario->cluster, rank), &n);
+    const cs_capacity *steps = cs_capacity_of(scenario, rank, &n);
 
     return cs_slowdown_at(steps, n, when->start_s) > 1;
 }

@@ -373,9 +373,12 @@ static bool is_slow(const picture *p, const heat_row *row)
 
     for (size_t i = 0; i < s->n_capacity && !row->panel->is_links && row->panel->fabric == CS_NIC;
          i++) {
-        uint32_t server = cs_server_of(c, s->capacity[i].rank);
-        if (s->capacity[i].slowdown > 1 && server >= cs_server_of(c, first) &&
-            server <= cs_server_of(c, last)) {
+        const cs_capacity *step     = &s->capacity[i];
+        uint32_t           server   = cs_server_of(c, step->rank);
+        bool               is_among = step->is_single
+                                          ? step->rank >= first && step->rank <= last
+                                          : server >= cs_server_of(c, first) && server <= cs_server_of(c, last);
+        if (step->slowdown > 1 && is_among) {
             return true;
         }
     }

@@ -82,8 +82,13 @@ static void add_slow(cs_text *text, const cs_scenario *scenario)
 {
     for (size_t i = 0; i < scenario->n_capacity && i < MAX_LISTED; i++) {
         const cs_capacity *step = &scenario->capacity[i];
-        cs_text_add(text, "#  slow NIC: rank %" PRIu32 " by %.6g from %.6g us", step->rank,
-                    step->slowdown, step->from_s * 1e6);
+        if (isinf(step->slowdown)) {
+            cs_text_add(text, "#  dead NIC: rank %" PRIu32 " is cut off", step->rank);
+        } else {
+            cs_text_add(text, "#  slow NIC: rank %" PRIu32 "%s by %.6g", step->rank,
+                        step->is_single ? " alone" : "", step->slowdown);
+        }
+        cs_text_add(text, " from %.6g us", step->from_s * 1e6);
         if (isfinite(step->until_s)) {
             cs_text_add(text, " until %.6g us", step->until_s * 1e6);
         }

@@ -26,6 +26,9 @@ const cs_column cs_result_columns[] = {
     CS_COLUMN(cs_result, wire_bytes),
     CS_COLUMN(cs_result, verified),
     CS_COLUMN(cs_result, published_form_s),
+    CS_COLUMN(cs_result, critical_delay_s),
+    CS_COLUMN(cs_result, ideal_delay_s),
+    CS_COLUMN(cs_result, delay_reference),
     CS_COLUMN_MAYBE_AS("packets", cs_result, counts.packets),
     CS_COLUMN_MAYBE_AS("pauses", cs_result, counts.pauses),
     CS_COLUMN_MAYBE_AS("drops", cs_result, counts.drops),
@@ -47,7 +50,7 @@ static const cs_column *const end_columns = &text_columns[1];
 
 const cs_store_table cs_results_table = {
     .name          = "results",
-    .layout        = 3,
+    .layout        = 4,
     .columns       = cs_result_columns,
     .texts         = text_columns,
     .columns_bytes = sizeof(cs_result),
@@ -114,6 +117,8 @@ cs_result cs_refused_result(const cs_scenario *scenario, const cs_algorithm *alg
                           .algbw_GBps       = none,
                           .busbw_GBps       = none,
                           .published_form_s = none,
+                          .critical_delay_s = none,
+                          .ideal_delay_s    = none,
                           .counts           = CS_NO_COUNTS,
                           .build            = cs_build()};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Steps of capacity: a merge sort by server and time, and what the sorted list says about one
- * server. */
+/* Steps of capacity: a merge sort by server, port and time, and what the sorted list says about one
+ * port or server. */
 #include "cs/capacity.h"
 
 #include "base/alloc.h"
@@ -26,6 +26,9 @@ static bool is_before(const cs_capacity *a, const cs_capacity *b, const cs_clust
 
     if (server != other) {
         return server < other;
+    }
+    if (a->is_single != b->is_single || (a->is_single && a->rank != b->rank)) {
+        return a->is_single == b->is_single ? a->rank < b->rank : b->is_single;
     }
     int order = compare_numbers(a->from_s, b->from_s);
     order     = order != 0 ? order : compare_numbers(a->until_s, b->until_s);
@@ -79,26 +82,63 @@ bool cs_capacity_is_constant(const cs_scenario *scenario)
     return true;
 }
 
-const cs_capacity *cs_capacity_of(const cs_scenario *scenario, uint32_t server, size_t *n_p)
+/* Does a step stand before those of the port of `rank`, or is it one of these? */
+static bool is_behind(const cs_capacity *step, const cs_cluster *cluster, uint32_t server,
+                      uint32_t rank)
+{
+    uint32_t own = server_of(step, cluster);
+
+    return own != server ? own > server : !step->is_single || step->rank >= rank;
+}
+
+static bool is_of_port(const cs_capacity *step, const cs_cluster *cluster, uint32_t server,
+                       uint32_t rank)
+{
+    return server_of(step, cluster) == server && (!step->is_single || step->rank == rank);
+}
+
+const cs_capacity *cs_capacity_of(const cs_scenario *scenario, uint32_t rank, size_t *n_p)
 {
     const cs_cluster *cluster = &scenario->cluster;
+    const cs_capacity port    = {.rank = rank};
+    uint32_t          server  = server_of(&port, cluster);
     size_t            low = 0, high = scenario->n_capacity, end;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (server_of(&scenario->capacity[middle], cluster) < server) {
-            low = middle + 1;
-        } else {
+        if (is_behind(&scenario->capacity[middle], cluster, server, rank)) {
             high = middle;
+        } else {
+            low = middle + 1;
         }
     }
     for (end = low; end < scenario->n_capacity; end++) {
-        if (server_of(&scenario->capacity[end], cluster) != server) {
+        if (!is_of_port(&scenario->capacity[end], cluster, server, rank)) {
             break;
         }
     }
     *n_p = end - low;
     return end > low ? &scenario->capacity[low] : NULL;
+}
+
+bool cs_capacity_is_single(const cs_scenario *scenario)
+{
+    bool is_single = false;
+
+    for (size_t i = 0; i < scenario->n_capacity && !is_single; i++) {
+        is_single = scenario->capacity[i].is_single;
+    }
+    return is_single;
+}
+
+bool cs_capacity_cuts_off(const cs_scenario *scenario)
+{
+    bool cuts_off = false;
+
+    for (size_t i = 0; i < scenario->n_capacity && !cuts_off; i++) {
+        cuts_off = isinf(scenario->capacity[i].slowdown);
+    }
+    return cuts_off;
 }
 
 size_t cs_capacity_after(const cs_capacity *steps, size_t n, double time_s)
@@ -122,18 +162,37 @@ double cs_slowdown_at(const cs_capacity *steps, size_t n, double time_s)
     return i < n && steps[i].from_s <= time_s ? steps[i].slowdown : 1;
 }
 
-double cs_slowdown_always(const cs_scenario *scenario, uint32_t server)
+double cs_port_slowdown_always(const cs_scenario *scenario, uint32_t rank)
 {
     size_t             n;
-    const cs_capacity *steps     = cs_capacity_of(scenario, server, &n);
+    const cs_capacity *steps     = cs_capacity_of(scenario, rank, &n);
     double             covered_s = 0, least = HUGE_VAL;
-    double             ratio = cs_server_ratio(&scenario->cluster, server, CS_NIC);
+    const cs_cluster  *c     = &scenario->cluster;
+    double             ratio = cs_server_ratio(c, cs_server_of(c, rank), CS_NIC);
 
     for (size_t i = 0; i < n && steps[i].from_s <= covered_s; i++) {
         covered_s = steps[i].until_s;
         least     = fmin(least, steps[i].slowdown);
     }
     return ratio * (isinf(covered_s) ? least : 1.0);
+}
+
+double cs_slowdown_always(const cs_scenario *scenario, uint32_t server)
+{
+    const cs_cluster  *c     = &scenario->cluster;
+    uint32_t           first = cs_server_first(c, server), gpus = cs_server_gpus(c, server);
+    double             ports = 0; /* healthy ones of the cluster that carry as much */
+    size_t             n;
+    const cs_capacity *steps   = cs_capacity_of(scenario, first, &n);
+    bool               is_even = n > 0 ? !steps->is_single : scenario->n_capacity == 0;
+
+    if (is_even || gpus == 1) {
+        return cs_port_slowdown_always(scenario, first);
+    }
+    for (uint32_t i = 0; i < gpus; i++) {
+        ports += 1 / cs_port_slowdown_always(scenario, first + i);
+    }
+    return gpus / ports;
 }
 
 double cs_slowdown_most(const cs_scenario *scenario)
@@ -143,7 +202,9 @@ double cs_slowdown_most(const cs_scenario *scenario)
 
     for (size_t i = 0; i < scenario->n_capacity; i++) {
         const cs_capacity *step = &scenario->capacity[i];
-        most = fmax(most, step->slowdown * cs_server_ratio(c, server_of(step, c), CS_NIC));
+        if (isfinite(step->slowdown)) {
+            most = fmax(most, step->slowdown * cs_server_ratio(c, server_of(step, c), CS_NIC));
+        }
     }
     return most;
 }

@@ -45,6 +45,17 @@ uint32_t cs_late_option(const cs_algorithm *algorithm, const cs_options *options
     return rank;
 }
 
+uint32_t cs_late_count(const cs_algorithm *algorithm, const cs_options *options)
+{
+    const cs_field *row   = find_option(algorithm, "late_ranks", CS_FIELD_U32);
+    uint32_t        count = find_option(algorithm, "straggler", CS_FIELD_U32) != NULL ? 1 : 0;
+
+    if (count > 0 && row != NULL) {
+        memcpy(&count, options->bytes + row->offset, sizeof count);
+    }
+    return count;
+}
+
 /* What the ranks find out by themselves the option leaves to them: `auto` is right. */
 uint32_t cs_predict_late(const cs_late_prediction *prediction, const double *arrival_s,
                          uint32_t n_ranks, uint32_t known, cs_options *options)

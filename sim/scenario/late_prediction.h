@@ -60,6 +60,11 @@ cs_late_prediction cs_late_prediction_of(const cs_algorithm *algorithm, cs_predi
 /* The rank that the options name, or CS_AUTO: none, or the algorithm presumes nobody. */
 uint32_t cs_late_option(const cs_algorithm *algorithm, const cs_options *options);
 
+/* How many ranks the options count as late, the last to arrive unless they name one: the option
+ * `late_ranks`, CS_AUTO while it is open, or 1 where there is no such option. 0: nobody, a plain
+ * schedule runs; or the algorithm presumes nobody. */
+uint32_t cs_late_count(const cs_algorithm *algorithm, const cs_options *options);
+
 /* Write into the options what the call is to be run with, and return who is presumed late: `known`
  * where the prediction is static, adaptive or previous, else the last of the arrivals (ties: the
  * highest). Only where the algorithm presumes somebody. O(n_ranks). */

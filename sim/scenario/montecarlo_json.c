@@ -92,7 +92,8 @@ void cs_read_montecarlo(cs_reading *r, const cs_place *place, const cs_field *ro
     }
     if (policy->prediction == CS_PREDICTION_ADAPTIVE && policy->fallback == NULL &&
         !cs_reading_failed(r)) {
-        (void)!cs_algorithm_find(cs_default_algorithm(&c->job.scenario.cluster), &policy->fallback,
-                                 &r->error);
+        const cs_scenario *s = &c->job.scenario;
+        (void)!cs_algorithm_find(cs_default_algorithm(&s->cluster, s->collective),
+                                 &policy->fallback, &r->error);
     }
 }

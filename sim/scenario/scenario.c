@@ -212,7 +212,8 @@ static cs_status check_step(const cs_capacity *step, const cs_cluster *cluster, 
         return CS_FAIL(err, CS_EINVAL, where, "rank %u is outside [0, %u]", step->rank,
                        cluster->n_ranks - 1);
     }
-    if (!(step->slowdown >= 1 && step->slowdown <= CS_MAX_SLOWDOWN)) {
+    bool is_cut = step->is_single && isinf(step->slowdown);
+    if (!(step->slowdown >= 1 && (step->slowdown <= CS_MAX_SLOWDOWN || is_cut))) {
         return CS_FAIL(err, CS_EINVAL, where, "slowdown %.15g of rank %u is outside [1, %.15g]",
                        step->slowdown, step->rank, CS_MAX_SLOWDOWN);
     }
@@ -236,14 +237,19 @@ static cs_status check_neighbours(const cs_capacity *a, const cs_capacity *b,
 {
     uint32_t server = cs_server_of(cluster, a->rank);
     uint32_t next   = cs_server_of(cluster, b->rank);
+    bool     is_one = server == next && (!a->is_single || a->rank == b->rank); /* port */
 
-    if (server > next || (server == next && a->from_s > b->from_s)) {
+    if (server == next && a->is_single != b->is_single) {
+        return CS_FAIL(err, CS_EINVAL, "faults",
+                       "server %u has steps of single ports and of all of them", server);
+    }
+    if (server > next || (is_one ? a->from_s > b->from_s : server == next && a->rank > b->rank)) {
         return CS_FAIL(err, CS_EINVAL, "faults",
                        "the fault of rank %u from %.15g s stands before that of rank %u from "
                        "%.15g s: they must be sorted by server, then by time",
                        a->rank, a->from_s, b->rank, b->from_s);
     }
-    if (server == next && a->until_s > b->from_s) {
+    if (is_one && a->until_s > b->from_s) {
         return CS_FAIL(err, CS_EINVAL, "faults",
                        "two faults of server %u overlap: rank %u in [%.15g s, %.15g s) and rank %u "
                        "in [%.15g s, %.15g s)",

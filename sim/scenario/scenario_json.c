@@ -152,9 +152,11 @@ void cs_read_model(cs_reading *r, const cs_place *place, const cs_field *row, vo
     read_options(r, place, r->model->options, (cs_options *)((char *)object + row->beside));
 }
 
-void cs_read_algorithm(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
+/* `fallback` is what it is where nothing is said. */
+static void read_algorithm(cs_reading *r, const cs_place *place, const cs_field *row,
+                           const char *fallback, void *object)
 {
-    const char          *name        = read_plug_in(r, place, cs_default_algorithm(r->cluster));
+    const char          *name        = read_plug_in(r, place, fallback);
     const cs_algorithm **algorithm_p = (const cs_algorithm **)((char *)object + row->offset);
     cs_error             wrong       = {0};
 
@@ -168,9 +170,27 @@ void cs_read_algorithm(cs_reading *r, const cs_place *place, const cs_field *row
     read_options(r, place, (*algorithm_p)->options, (cs_options *)((char *)object + row->beside));
 }
 
-const char *cs_default_algorithm(const cs_cluster *cluster)
+void cs_read_algorithm(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
 {
-    return cluster->gpus_per_server > 1 ? "nccl_rings" : "ring";
+    read_algorithm(r, place, row, cs_default_algorithm(r->cluster, CS_ALLREDUCE), object);
+}
+
+static void read_own_algorithm(cs_reading *r, const cs_place *place, const cs_field *row,
+                               void *object)
+{
+    const cs_scenario *s = &((const cs_case *)object)->job.scenario;
+
+    read_algorithm(r, place, row, cs_default_algorithm(&s->cluster, s->collective), object);
+}
+
+const char *cs_default_algorithm(const cs_cluster *cluster, cs_collective collective)
+{
+    if (cs_collective_has_root(collective)) {
+        return "reduce_ring";
+    }
+    return collective == CS_ALLTOALL      ? "allpairs"
+           : cluster->gpus_per_server > 1 ? "nccl_rings"
+                                          : "ring";
 }
 
 /* ---- faults ---- */
@@ -183,8 +203,12 @@ static void check_fault(cs_reading *r, const cs_place *place, void *object)
 
 static void read_faults(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
 {
-    cs_scenario  *s    = &((cs_case *)object)->job.scenario;
-    cs_fault_list list = {NULL, 0};
+    cs_case      *c     = object;
+    cs_scenario  *s     = &c->job.scenario;
+    cs_fault_list list  = {NULL, 0};
+    cs_capacity  *steps = NULL;
+    size_t        n = 0, index = 0;
+    cs_error      wrong = {0};
 
     if (place->node == NULL) {
         return;
@@ -193,31 +217,34 @@ static void read_faults(cs_reading *r, const cs_place *place, const cs_field *ro
     if (cs_reading_failed(r)) {
         return;
     }
-    cs_capacity *steps = CS_ARENA_NEW(r->arena, cs_capacity, list.n);
-    for (size_t i = 0; steps != NULL && i < list.n; i++) {
-        steps[i] = list.faults[i].capacity;
-    }
-    if (steps == NULL || cs_capacity_sort(steps, list.n, &s->cluster) != CS_OK) {
+    cs_status status = cs_faults_merge(&s->cluster, list.faults, list.n, CS_KEEPS_A_NIC, r->arena,
+                                       &steps, &n, &index, &wrong);
+    if (status == CS_ENOMEM) {
         CS_REFUSE_MEMORY(r, place, "faults");
-        return;
+    } else if (status != CS_OK) {
+        cs_fault_refuse(r, place, index, &wrong);
+    } else {
+        s->capacity   = steps;
+        s->n_capacity = n;
+        c->faults     = list.faults;
+        c->n_faults   = list.n;
     }
-    s->capacity   = steps;
-    s->n_capacity = list.n;
 }
 
 /* clang-format off */
 static const cs_field fault_fields[] = {
-    CS_KEY(cs_fault, capacity.rank, "rank", .max = CS_MAX_RANKS - 1, .is_rank = true, .is_required = true,
-           .help = "a rank of the server whose NICs are slow"),
+    CS_FAULT_WHO_ROWS,
 #define CS_FAULT(kind, key, least, most, slowdown, help_, ...)                                     \
-    CS_KEY(cs_fault, value, key, .fallback = (double)NAN, .min = (least), .max = (most),           \
-           .is_required = CS_FAULT_KINDS == 1, .help = help_),
+    CS_KEY(cs_fault, value, key, .fallback = (double)INFINITY, .min = (least), .max = (most),      \
+           .has_null = true, .is_ratio = true, .is_required = CS_FAULT_KINDS == 1,                 \
+           .help = help_ "; null: nothing is left"),
 #include "scenario/faults.def"
 #undef CS_FAULT
     CS_KEY(cs_fault, capacity.from_s, "from", .unit = CS_UNIT_TIME, .max = (double)INFINITY,
            .help = "begin, counted from the first arrival"),
     CS_KEY(cs_fault, capacity.until_s, "until", .unit = CS_UNIT_TIME, .fallback = (double)INFINITY,
            .max = (double)INFINITY, .has_null = true, .help = "end; null: never"),
+    CS_FAULT_FAILOVER_ROW,
     CS_FIELD_END,
 };
 static const cs_field fault[] = {
@@ -247,18 +274,19 @@ const cs_field cs_scenario_fields[] = {
     CS_KEY(cs_case, job.scenario.root, "root", .max = CS_MAX_RANKS - 1, .is_rank = true,
            .help = "root of broadcast and reduce"),
     {.name = "algorithm", .type = CS_FIELD_PLUG_IN, .offset = offsetof(cs_case, job.algorithm),
-     .beside = offsetof(cs_case, job.options), .names = &cs_algorithm_names, .read = cs_read_algorithm,
-     .help = "'collsim list algorithms'; nccl_rings where a server has several GPUs, else ring"},
+     .beside = offsetof(cs_case, job.options), .names = &cs_algorithm_names, .read = read_own_algorithm,
+     .help = "'collsim list algorithms', or all; as NCCL: nccl_rings where a server has several GPUs, else "
+             "ring; allpairs (alltoall), reduce_ring (broadcast, reduce)"},
     {.name = "arrivals", .type = CS_FIELD_OBJECT, .fields = cs_arrivals_fields,
      .read = cs_read_arrivals, .help = "who is late: the parts add up"},
     {.name = "montecarlo", .type = CS_FIELD_OBJECT, .fields = cs_montecarlo_fields,
      .read = cs_read_montecarlo, .help = "what algorithms know of the late rank"},
     CS_KEY_LIST(cs_fault_list, faults, n, "faults", fault, .read = read_faults,
-                .help = "NICs that are slow"),
+                .help = "NICs that are slow or dead"),
     {.name = "training", .type = CS_FIELD_OBJECT, .fields = cs_training_fields,
      .read = cs_read_training, .help = "iterations of a job, for 'collsim montecarlo' alone"},
     {.name = "calibration", .type = CS_FIELD_FILE, .offset = CS_NOWHERE,
-     .help = "a file of 'collsim calibrate': alpha and bandwidth of the NICs"},
+     .help = "a file of 'collsim calibrate': alpha and bandwidth of the NICs, and of NVLink"},
     {.name = "sweep", .type = CS_FIELD_ANY, .offset = CS_NOWHERE,
      .help = "lists of values by their paths: every combination is a scenario"},
     {.name = "figure", .type = CS_FIELD_ANY, .offset = CS_NOWHERE,

@@ -22,9 +22,10 @@ extern const cs_field cs_training_fields[];
  * not checked as a whole yet. */
 void cs_read_scenario(cs_reading *r, json_t *tree, cs_case *c);
 
-/* What runs where a configuration does not say: `nccl_rings` where a server has several GPUs, whose
- * NICs it all uses, otherwise `ring`. */
-const char *cs_default_algorithm(const cs_cluster *cluster);
+/* What runs where a configuration does not say, which is what NCCL does for the collective:
+ * `nccl_rings` where a server has several GPUs, whose NICs it all uses, otherwise `ring`; in an
+ * AlltoAll `allpairs`, with a root `reduce_ring`. */
+const char *cs_default_algorithm(const cs_cluster *cluster, cs_collective collective);
 
 /* Readers of rows (cs_field_read). Of the two plug-ins; later rows are read for what these say. */
 void cs_read_model(cs_reading *r, const cs_place *place, const cs_field *row, void *object);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* scenario/workload.h -- neural networks whose gradients are summed in every iteration.
+/* scenario/workload.h -- neural networks that are trained: what collectives see of them.
  *
- * All that a collective sees of a network is how many parameters are trained; tied weights count
- * once, as there is one gradient. tests/unit/test_workload.c derives every number from the
- * architecture.
+ * Data parallelism sees how many parameters are trained; tied weights count once, as there is one
+ * gradient. Sharded parameters are gathered layer by layer. Experts get activations, which are as
+ * wide as the network, of every token so many times as there are experts for it.
+ * tests/unit/test_workload.c derives every number from the architecture.
  */
 #ifndef CS_SCENARIO_WORKLOAD_H
 #define CS_SCENARIO_WORKLOAD_H
@@ -16,7 +17,10 @@
 typedef struct cs_workload {
     const char *name;
     uint64_t    n_parameters;
-    const char *summary; /* the architecture */
+    uint32_t    n_layers, width;
+    uint32_t    n_experts, n_chosen, n_expert_layers; /* 0: none; those of a token, shared ones not
+                                                         counted; layers that have them */
+    const char *summary;                              /* the architecture */
     const char *source;
 } cs_workload;
 

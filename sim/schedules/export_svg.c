@@ -233,8 +233,7 @@ static void shade_row(const picture *p, size_t i)
     const cs_grid_row *row      = &p->grid->rows[i];
     double             late_s   = cs_arrival(scenario, row->rank);
     size_t             n;
-    const cs_capacity *steps =
-        cs_capacity_of(scenario, cs_server_of(&scenario->cluster, row->rank), &n);
+    const cs_capacity *steps = cs_capacity_of(scenario, row->rank, &n);
 
     add_shade(p, "bg", 0, p->until_s, i, row->direction == CS_TX ? "sends" : "receives");
     for (size_t k = 0; k < n && row->fabric == CS_NIC; k++) {
@@ -255,7 +254,7 @@ static void name_rank(const picture *p, size_t i)
     uint32_t           rank     = p->grid->rows[i].rank;
     double             y        = p->row_y[i] + 13;
     size_t             n, k = 0;
-    const cs_capacity *steps = cs_capacity_of(scenario, cs_server_of(&scenario->cluster, rank), &n);
+    const cs_capacity *steps = cs_capacity_of(scenario, rank, &n);
 
     cs_text_add(p->out, "<text class=\"r\" x=\"%.1f\" y=\"%.1f\">rank %u</text>\n", LEFT - 34, y,
                 rank);

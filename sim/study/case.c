@@ -6,8 +6,10 @@
 #include "scenario/scenario_json.h"
 #include "schedules/strategy_xml.h"
 #include "study/config_state.h"
+#include "study/levels.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 json_t *cs_config_point_tree(const cs_config *config, size_t index, cs_error *err)
@@ -25,64 +27,108 @@ json_t *cs_config_point_tree(const cs_config *config, size_t index, cs_error *er
     return tree;
 }
 
-/* A calibration has a NIC for every regime of sizes: all buckets must be of the same. */
+/* The ports for a size: of the NIC alone, or of both levels. */
+static cs_status ports_for(const cs_calibration *calibration, const cs_scenario *scenario,
+                           uint64_t bytes, cs_fabric fabrics[CS_FABRICS], cs_error *err)
+{
+    if (calibration->levels == NULL) {
+        return cs_calibration_apply(calibration, scenario->collective, scenario->cluster.n_ranks,
+                                    bytes, &fabrics[CS_NIC].alpha_s, &fabrics[CS_NIC].bandwidth_Bps,
+                                    err);
+    }
+    cs_scenario sized = *scenario;
+    sized.bytes       = bytes;
+    return cs_levels_ports(calibration, &sized, CS_LEVELS_MIDDLE, fabrics, err);
+}
+
+/* A calibration has ports for every regime of sizes: all buckets must be of the same. */
 static cs_status apply_calibration(const cs_calibration *calibration, const cs_case *c,
-                                   cs_fabric *nic, cs_error *err)
+                                   cs_fabric fabrics[CS_FABRICS], cs_error *err)
 {
     const cs_scenario *s = &c->job.scenario;
     const cs_training *t = &c->training;
 
-    CS_TRY(cs_calibration_apply(calibration, s->collective, s->cluster.n_ranks, s->bytes,
-                                &nic->alpha_s, &nic->bandwidth_Bps, err));
+    CS_TRY(ports_for(calibration, s, s->bytes, fabrics, err));
     for (uint32_t i = 0; i < t->n_sizes; i++) {
-        double alpha_s = 0, bandwidth_Bps = 0;
-        CS_TRY(cs_calibration_apply(calibration, s->collective, s->cluster.n_ranks,
-                                    t->size_bytes[i], &alpha_s, &bandwidth_Bps, err));
-        if (alpha_s != nic->alpha_s || bandwidth_Bps != nic->bandwidth_Bps) {
-            return CS_FAIL(err, CS_ENOTSUP, "",
-                           "buckets of %" PRIu64 " and of %" PRIu64 " bytes have an alpha and a "
-                           "bandwidth of their own: accepted are buckets of one regime",
-                           t->size_bytes[i], s->bytes);
+        cs_fabric other[CS_FABRICS];
+        memcpy(other, fabrics, sizeof other);
+        cs_scenario call = *s;
+        call.collective  = t->size_collective != NULL ? t->size_collective[i] : s->collective;
+        CS_TRY(ports_for(calibration, &call, t->size_bytes[i], other, err));
+        for (uint32_t f = 0; f < CS_FABRICS; f++) {
+            if (other[f].alpha_s != fabrics[f].alpha_s ||
+                other[f].bandwidth_Bps != fabrics[f].bandwidth_Bps) {
+                return CS_FAIL(err, CS_ENOTSUP, "",
+                               "buckets of %" PRIu64 " and of %" PRIu64
+                               " bytes have an alpha and a "
+                               "bandwidth of their own: accepted are buckets of one regime",
+                               t->size_bytes[i], s->bytes);
+            }
         }
     }
     return CS_OK;
 }
 
-/* The NIC of the measured machine, in the scenario and in the tree. */
+/* What the calibration cannot describe. */
+static const char *refuse_cluster(const cs_calibration *calibration, const cs_cluster *cluster)
+{
+    if (calibration->levels == NULL && cluster->gpus_per_server > 1) {
+        return "describes one port per GPU and no NVLink beside it: accepted is gpus_per_server 1, "
+               "or a calibration of two levels (calibrate --nvlink LOG --nic LOG)";
+    }
+    if (cluster->servers != NULL) {
+        return "describes NICs that are all alike: accepted without cluster.servers of other rates";
+    }
+    if (calibration->levels != NULL && cluster->gpus_per_server > 1 &&
+        (cluster->fabrics[CS_NVLINK].kind != CS_SWITCHED || cluster->sockets > 1 ||
+         !cs_is_even(cluster))) {
+        return "describes servers that are alike, with an NVLink port for each GPU: accepted "
+               "without nvlink.kind direct, sockets and servers with other numbers of GPUs";
+    }
+    return NULL;
+}
+
+/* Put a port into the tree as it is in the scenario. */
+static void keep_port(cs_reading *r, json_t *tree, const char *name, const cs_fabric *port)
+{
+    char    keys[2][32];
+    double  values[2] = {port->alpha_s, port->bandwidth_Bps};
+    cs_path path;
+
+    (void)snprintf(keys[0], sizeof keys[0], "cluster.%s.alpha", name);
+    (void)snprintf(keys[1], sizeof keys[1], "cluster.%s.bandwidth", name);
+    for (int k = 0; k < 2 && !cs_reading_failed(r); k++) {
+        if (cs_path_parse(keys[k], &path, &r->error) == CS_OK) {
+            (void)cs_tree_set(tree, &path, json_real(values[k]), "calibration", &r->error);
+        }
+    }
+}
+
+/* The ports of the measured machine, in the scenario and in the tree. */
 static void calibrate(const cs_config *config, cs_reading *r, json_t *tree, cs_case *c)
 {
-    cs_place   root = cs_place_root(tree), field = cs_place_get(&root, "calibration");
-    cs_fabric *nic   = &c->job.scenario.cluster.fabrics[CS_NIC];
-    cs_error   wrong = {0};
-    cs_path    alpha, bandwidth;
+    cs_place    root = cs_place_root(tree), field = cs_place_get(&root, "calibration");
+    cs_cluster *cluster = &c->job.scenario.cluster;
+    cs_error    wrong   = {0};
 
     if (cs_reading_failed(r) || config->calibration == NULL) {
         return;
     }
-    if (c->job.scenario.cluster.gpus_per_server > 1) {
-        CS_REFUSE(
-            r, &field, CS_ENOTSUP,
-            "describes one port per GPU and no NVLink beside it: gpus_per_server 1 is accepted, "
-            "not %u",
-            c->job.scenario.cluster.gpus_per_server);
+    const char *refusal = refuse_cluster(config->calibration, cluster);
+    if (refusal != NULL) {
+        CS_REFUSE(r, &field, CS_ENOTSUP, "%s", refusal);
         return;
     }
-    if (c->job.scenario.cluster.servers != NULL) {
-        CS_REFUSE(
-            r, &field, CS_ENOTSUP,
-            "describes NICs that are all alike: accepted without cluster.servers of other rates");
-        return;
-    }
-    if (apply_calibration(config->calibration, c, nic, &wrong) != CS_OK) {
+    if (apply_calibration(config->calibration, c, cluster->fabrics, &wrong) != CS_OK) {
         CS_REFUSE(r, &field, wrong.status, "%s", wrong.message);
         return;
     }
-    c->job.scenario.cluster.assumed = NULL; /* the NIC is measured, and nothing else is in use */
-    if (cs_path_parse("cluster.nic.alpha", &alpha, &r->error) == CS_OK &&
-        cs_path_parse("cluster.nic.bandwidth", &bandwidth, &r->error) == CS_OK &&
-        cs_tree_set(tree, &alpha, json_real(nic->alpha_s), "calibration", &r->error) == CS_OK) {
-        (void)cs_tree_set(tree, &bandwidth, json_real(nic->bandwidth_Bps), "calibration",
-                          &r->error);
+    cluster->assumed = NULL; /* the ports are measured, and nothing else is in use */
+    if (config->calibration->levels == NULL || cs_uses_nics(cluster)) {
+        keep_port(r, tree, "nic", &cluster->fabrics[CS_NIC]);
+    }
+    if (config->calibration->levels != NULL && cluster->gpus_per_server > 1) {
+        keep_port(r, tree, "nvlink", &cluster->fabrics[CS_NVLINK]);
     }
 }
 

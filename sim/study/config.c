@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "input/locate.h"
+#include "study/all.h"
 #include "study/config_state.h"
 #include "study/keys.h"
 #include "traces/calibration_json.h"
@@ -110,7 +111,8 @@ cs_status cs_config_add_axis(cs_config *config, const char *path, json_t *values
     if (cs_path_below("sweep", path) != NULL || cs_path_below("calibration", path) != NULL) {
         return CS_FAIL(err, CS_EINVAL, where, "'%.40s' cannot be swept", path);
     }
-    return cs_axes_set(&config->axes, path, origin, values, CS_CONFIG_MAX_CASES, where, err);
+    CS_TRY(cs_axes_set(&config->axes, path, origin, values, CS_CONFIG_MAX_CASES, where, err));
+    return cs_config_spread_all(config, origin, err);
 }
 
 /* Every axis of {"PATH": [..], ..}. */
@@ -164,7 +166,8 @@ static cs_status take_text(cs_config *config, const char *name, cs_error *err)
         (void)json_object_del(tree, "$schema"); /* for editors: no part of a scenario */
     }
     config->tree = cs_key_spell_out(cs_key_root(tree), tree);
-    return config->tree != NULL ? CS_OK : CS_NO_MEMORY(err, "a configuration");
+    return config->tree != NULL ? cs_config_spread_all(config, NULL, err)
+                                : CS_NO_MEMORY(err, "a configuration");
 }
 
 /* Out of a text or (NULL) of the file `name`. */
@@ -309,11 +312,13 @@ cs_status cs_config_complete(cs_config *config, const cs_config *other, cs_error
         if (!mentions(config, axis)) {
             CS_TRY(cs_axes_set(&config->axes, axis->path, NULL, axis->values, CS_CONFIG_MAX_CASES,
                                axis->path, err));
+            config->axes.axes[config->axes.n_axes - 1].n_named = axis->n_named;
         }
     }
     if (!complete_tree(config->tree, other->tree)) {
         return CS_NO_MEMORY(err, "a configuration");
     }
+    CS_TRY(cs_config_spread_all(config, NULL, err));
     return config->calibration == NULL ? load_calibration(config, config->input, err) : CS_OK;
 }
 
@@ -366,6 +371,7 @@ static cs_status set_in_tree(cs_config *config, const char *path, json_t *value,
     CS_TRY(cs_tree_set(config->tree, &steps, json_incref(value), where, err));
     CS_TRY(remember(config, steps.appends ? element : path, origin, err));
     cs_axes_drop(&config->axes, path);
+    CS_TRY(cs_config_spread_all(config, origin, err));
     return strcmp(path, "calibration") == 0 ? load_calibration(config, NULL, err) : CS_OK;
 }
 
@@ -474,8 +480,9 @@ static void locate_on_axis(const cs_config *config, cs_error *error, const cs_ax
         return;
     }
     cs_path_add_key(path, "sweep", axis->path);
-    if (!is_axis_key) {
-        cs_path_add_index(path, path, cs_axes_digit(&config->axes, point, number));
+    size_t digit = cs_axes_digit(&config->axes, point, number);
+    if (!is_axis_key && digit < axis->n_named) {
+        cs_path_add_index(path, path, digit);
     }
     (void)snprintf(full, sizeof full, "%s%s", path, rest);
     name_place(config, error, full, how);

@@ -40,8 +40,8 @@ typedef enum cs_setting_form {
     CS_SET_LIST,  /* the same, or several with commas between them, which become an axis */
     CS_SET_FALSE, /* no value: the key is false */
     CS_SET_PARTS, /* an object that is added to a list: its keys in `parts`, with what stands
-                     between them, as "rank=slowdown@from:until"; those behind the second may be
-                     missing */
+                     between them, as "rank=slowdown@from:until"; what stands behind "@" and ":" may
+                     be missing, and a key before "!" is null */
     CS_SET_BELOW, /* KEY=VALUE, any JSON: of a key in the object at `path`; "": PATH=VALUE */
     CS_SET_NAME,  /* a name; where keys stand in the object at `path` that name nothing, as
                      "cluster.topology.servers" from an option before, they stay beside it */

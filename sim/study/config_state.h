@@ -13,8 +13,9 @@
 
 typedef struct cs_axis {
     char   *path;
-    char   *origin; /* NULL: the file's "sweep" */
-    json_t *values; /* array, not empty */
+    char   *origin;  /* NULL: the file's "sweep" */
+    json_t *values;  /* array, not empty */
+    size_t  n_named; /* of these; behind them stand those that "all" means (study/all.h) */
 } cs_axis;
 
 /* `{0}` is valid: no axes, one point. */
@@ -31,6 +32,10 @@ void cs_axes_free(cs_axes *axes);
  */
 cs_status cs_axes_set(cs_axes *axes, const char *path, const char *origin, json_t *values,
                       size_t max_points, const char *where, cs_error *err);
+
+/* Give axis `at` other values, of which `n_named` are named one by one. They are taken over. */
+cs_status cs_axes_replace(cs_axes *axes, size_t at, json_t *values, size_t n_named,
+                          size_t max_points, cs_error *err);
 
 /* Drop the axis of an equal path, if there is one. */
 void cs_axes_drop(cs_axes *axes, const char *path);

@@ -6,6 +6,7 @@
 #include "cs/units.h"
 #include "input/path.h"
 #include "scenario/scenario_json.h"
+#include "study/all.h"
 
 #include <string.h>
 
@@ -183,13 +184,17 @@ bool cs_key_is_odd(const cs_field *row, const json_t *node)
 
 /* ---- names ---- */
 
-/* The whole name of a text, or NULL: it is whole, or none fits. A dot or slash is a file's. */
+/* The whole name of a text, or NULL: it is whole, or none fits, or it stands for all algorithms. A
+ * dot or slash is a file's. */
 static const char *whole_name(const cs_field *row, const char *text)
 {
     size_t index = 0;
 
     if (row->type == CS_FIELD_EITHER) {
         return whole_name(row->fields, text);
+    }
+    if (row->names == &cs_algorithm_names && strcmp(text, CS_ALL_ALGORITHMS) == 0) {
+        return NULL;
     }
     if (row->names == NULL || strpbrk(text, "./") != NULL || cs_field_has_choice(row, text) ||
         cs_find_named(row->names, text, &index, NULL, NULL) != CS_OK) {

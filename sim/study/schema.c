@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "input/path.h"
 #include "scenario/scenario_json.h"
+#include "study/all.h"
 #include "study/keys.h"
 
 #include <math.h>
@@ -76,7 +77,7 @@ static json_t *schema_of(builder *b, const cs_field *row);
 static const char *pattern_of(const cs_field *row)
 {
     switch (cs_field_unit(row)) {
-    case CS_UNIT_TIME: return DECIMAL "(ns|us|ms|s)?$";
+    case CS_UNIT_TIME: return DECIMAL "(ns|us|ms|s|min|h|d|y)?$";
     case CS_UNIT_RATE: return DECIMAL "([kMGT]?B/s|[KMGT]iB/s|[kMGT]?b/s|[kMGT]?bps)?$";
     case CS_UNIT_SIZE: return DECIMAL "(B|[KMGT]|[KMGT]iB|[kMGT]B)?$";
     case CS_UNIT_NONE: break;
@@ -536,8 +537,9 @@ static json_t *whole_schema(builder *b)
     put(b, json_object_get(scenario, "properties"), "sweep", schema_of_sweep(b));
     put(b, definitions, "scenario", scenario);
     put(b, definitions, "whatif", schema_of_object(b, cs_whatif_fields));
-    put(b, definitions, "algorithm_name",
-        json_pack("{s:o}", "enum", names_of(b, &(cs_field){.names = &cs_algorithm_names})));
+    json_t *names = names_of(b, &(cs_field){.names = &cs_algorithm_names});
+    add(b, names, json_string(CS_ALL_ALGORITHMS));
+    put(b, definitions, "algorithm_name", json_pack("{s:o}", "enum", names));
     put(b, definitions, "model_name",
         json_pack("{s:o}", "enum", names_of(b, &(cs_field){.names = &cs_model_names})));
     put(b, definitions, "algorithm_options", schema_of_options(b, false));

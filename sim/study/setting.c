@@ -187,23 +187,43 @@ static cs_status apply_list(cs_config *config, const char *path, const char *lis
     return status;
 }
 
+static cs_status refuse_form(const cs_setting *how, const char *text, const char *origin,
+                             cs_error *err)
+{
+    return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not of the form %s", text, how->words);
+}
+
 /* One part of "0=2@1ms:3ms" by the next key of "rank=slowdown@from:until". Both are moved on; the
- * text becomes NULL behind its end. */
+ * text becomes NULL behind its end, and NULL is what a key has that stands before "!". False in
+ * *fits_p: a dot or an equals sign is missing, or what stands before it. */
 static cs_status add_part(json_t *object, const cs_field *row, const char **parts_p,
-                          const char **text_p, const char *origin, cs_error *err)
+                          const char **text_p, bool *fits_p, const char *origin, cs_error *err)
 {
     char    key[WORD_BYTES], word[WORD_BYTES], end;
-    size_t  key_length = strcspn(*parts_p, "=@:");
+    size_t  key_length = strcspn(*parts_p, "!.=@:");
     json_t *node       = NULL;
 
     CS_TRY(take_word(*parts_p, key_length, key, origin, err));
     const char *text = *text_p;
 
     *parts_p += key_length;
-    end                = **parts_p;
+    end = **parts_p;
+    if (end == '!') {
+        *parts_p += 1;
+        return json_object_set_new(object, key, json_null()) == 0 ? CS_OK : no_memory(origin, err);
+    }
     const char *behind = end != '\0' ? strchr(text, end) : NULL;
     size_t      length = behind != NULL ? (size_t)(behind - text) : strlen(text);
+    bool        is_due = end == '.' || end == '=';
+    *fits_p            = !is_due || (behind != NULL && length > 0);
+    if (!*fits_p) {
+        return CS_OK;
+    }
     CS_TRY(take_word(text, length, word, origin, err));
+    *fits_p = strchr(word, '=') == NULL;
+    if (!*fits_p) {
+        return CS_OK;
+    }
     CS_TRY(node_of(cs_key_below(row, key), word, true, origin, &node, err));
     if (json_object_set_new(object, key, node) != 0) {
         return no_memory(origin, err);
@@ -217,21 +237,20 @@ static cs_status apply_parts(cs_config *config, const cs_setting *how, const cha
                              const char *origin, cs_error *err)
 {
     const cs_field *row   = cs_key_at(how->path);
-    const char     *parts = how->parts, *equals = strchr(text, '=');
+    const char     *parts = how->parts, *rest = text;
+    json_t         *object = json_object();
+    cs_status       status = object != NULL ? CS_OK : no_memory(origin, err);
+    bool            fits   = true;
 
-    if (equals == NULL || equals == text) {
-        return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not of the form %s", text, how->words);
+    while (status == CS_OK && fits && *parts != '\0' && rest != NULL) {
+        status = add_part(object, row, &parts, &rest, &fits, origin, err);
     }
-    json_t *object = json_object();
-    if (object == NULL) {
-        return no_memory(origin, err);
+    if (status == CS_OK && !fits) {
+        status = refuse_form(how, text, origin, err);
     }
-    while (*parts != '\0' && text != NULL) {
-        cs_status status = add_part(object, row, &parts, &text, origin, err);
-        if (status != CS_OK) {
-            json_decref(object);
-            return status;
-        }
+    if (status != CS_OK) {
+        json_decref(object);
+        return status;
     }
     return cs_config_set_node(config, how->path, object, origin, err);
 }
@@ -245,7 +264,7 @@ static cs_status apply_below(cs_config *config, const cs_setting *how, const cha
     bool        has_path = how->path[0] != '\0';
 
     if (equals == NULL || equals == text) {
-        return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not of the form %s", text, how->words);
+        return refuse_form(how, text, origin, err);
     }
     CS_TRY(take_word(text, (size_t)(equals - text), inner, origin, err));
     (void)snprintf(path, sizeof path, "%s%s%s", how->path, has_path ? "." : "", inner);

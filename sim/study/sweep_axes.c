@@ -91,7 +91,7 @@ cs_status cs_axes_set(cs_axes *axes, const char *path, const char *origin, json_
     }
     const cs_field list  = {.type = CS_FIELD_LIST, .fields = cs_key_at(path)};
     cs_axis        fresh = {cs_strdup(path), origin != NULL ? cs_strdup(origin) : NULL,
-                            cs_key_spell_out(&list, json_deep_copy(values))};
+                            cs_key_spell_out(&list, json_deep_copy(values)), json_array_size(values)};
     cs_axis       *grown =
         at < axes->n_axes ? axes->axes : cs_realloc(axes->axes, at + 1, sizeof *axes->axes);
     axes->axes = grown != NULL ? grown : axes->axes;
@@ -107,6 +107,23 @@ cs_status cs_axes_set(cs_axes *axes, const char *path, const char *origin, json_
         axes->n_axes++;
     }
     axes->axes[at] = fresh;
+    return CS_OK;
+}
+
+cs_status cs_axes_replace(cs_axes *axes, size_t at, json_t *values, size_t n_named,
+                          size_t max_points, cs_error *err)
+{
+    cs_axis  *axis   = &axes->axes[at];
+    cs_status status = check_values(axes, at, values, max_points, axis->path, err);
+
+    if (status != CS_OK) {
+        json_decref(values);
+        return status;
+    }
+    axes->product = product_with(axes, at, json_array_size(values), max_points);
+    json_decref(axis->values);
+    axis->values  = values;
+    axis->n_named = n_named;
     return CS_OK;
 }
 

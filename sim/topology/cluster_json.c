@@ -228,6 +228,9 @@ void cs_read_cluster(cs_reading *r, const cs_place *place, const cs_field *row, 
     if (source.has_site && r->model->network == NULL && !cs_reading_failed(r)) {
         cs_set_site_servers(r, place, &source.file.site, cluster);
     }
+    if (source.has_site && !cs_reading_failed(r)) {
+        cs_set_site_nics(r, place, &source.file.site, cluster);
+    }
     check_cross(r, place, cluster);
     cs_read_topology(r, place, r->model, &source, cluster);
     cs_say_what_is_assumed(r, place, &source, cluster);

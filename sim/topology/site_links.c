@@ -99,6 +99,30 @@ static uint32_t site_route(const cs_topology *topology, const cs_cluster *cluste
                   k->gpus + 2 * j + 1, links, 0);
 }
 
+/* The NICs of one GPU work as one, the first of them (set_links()). */
+static uint32_t site_nic_links(const cs_topology *topology, const cs_cluster *cluster,
+                               uint32_t rank, uint32_t *links)
+{
+    const site_data   *d    = topology->data;
+    const server_kind *k    = kind_of(d, rank / d->g);
+    uint32_t           gpu  = rank % d->g;
+    uint32_t           base = first_link(d, rank / d->g);
+
+    (void)cluster;
+    if (k->nics.count[gpu] == 0) {
+        return 0;
+    }
+    uint32_t nic = k->nics.order[k->nics.first[gpu]];
+    for (uint32_t i = 0; i < gpu; i++) {
+        if (k->nics.order[k->nics.first[i]] == nic) {
+            return 0;
+        }
+    }
+    links[0] = base + k->wires + 2 * nic;
+    links[1] = links[0] + 1;
+    return 2;
+}
+
 static cs_status site_check(const cs_topology *topology, const cs_cluster *cluster, cs_error *err)
 {
     const site_data *d = topology->data;
@@ -168,6 +192,7 @@ static const cs_topology_kind site_kind = {
     .check     = site_check,
     .route     = site_route,
     .link_name = site_link_name,
+    .nic_links = site_nic_links,
 };
 
 static void set_links(const server_kind *k, uint32_t g, cs_link *links)

@@ -30,6 +30,10 @@ void cs_topology_source_defaults(cs_reading *r, const cs_place *cluster_field,
 void cs_set_site_servers(cs_reading *r, const cs_place *cluster_field, const cs_site *site,
                          cs_cluster *cluster);
 
+/* The NICs of a site's servers, and which GPUs use them. */
+void cs_set_site_nics(cs_reading *r, const cs_place *cluster_field, const cs_site *site,
+                      cs_cluster *cluster);
+
 /* The links for the cluster as it is; the kind `file` and presets. */
 void cs_read_topology_links(cs_reading *r, const cs_place *field, const cs_topology_source *source,
                             cs_cluster *cluster);

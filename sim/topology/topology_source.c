@@ -204,6 +204,43 @@ static void site_defaults(cs_reading *r, const cs_place *cluster_field, const cs
     }
 }
 
+/* The NICs of a machine as its first `g` GPUs use them; NULL: no memory. */
+static const cs_nics *nics_of(const cs_machine *m, uint32_t g, cs_arena *arena)
+{
+    cs_nics      *nics     = CS_ARENA_NEW(arena, cs_nics, 1);
+    double       *rate_Bps = CS_ARENA_NEW(arena, double, (size_t)m->n_nics + 1);
+    cs_nic_choice choice;
+
+    if (nics == NULL || rate_Bps == NULL || cs_machine_choose_nics(m, g, arena, &choice) != CS_OK) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < m->n_nics; i++) {
+        const cs_device *nic = &m->nics[i];
+        rate_Bps[i] = nic->is_pcie_assumed ? nic->wire_Bps : fmin(nic->wire_Bps, nic->pcie_Bps);
+    }
+    *nics = (cs_nics){m->n_nics,    rate_Bps,     choice.first,
+                      choice.count, choice.order, m->assumed[CS_RATE_NIC] != NULL};
+    return nics;
+}
+
+void cs_set_site_nics(cs_reading *r, const cs_place *cluster_field, const cs_site *site,
+                      cs_cluster *cluster)
+{
+    uint32_t        n = cs_n_servers(cluster), g = cluster->gpus_per_server;
+    const cs_nics **each     = CS_ARENA_NEW(r->arena, const cs_nics *, n);
+    const cs_nics  *kinds[2] = {nics_of(site->machine, g, r->arena), NULL};
+
+    kinds[1] = uses_tail(site, cluster) ? nics_of(site->tail, g, r->arena) : kinds[0];
+    if (each == NULL || kinds[0] == NULL || kinds[1] == NULL) {
+        CS_REFUSE_MEMORY(r, cluster_field, "servers");
+        return;
+    }
+    for (uint32_t s = 0; s < n; s++) {
+        each[s] = kinds[site->tail != NULL && s >= site->first_tail];
+    }
+    cluster->nics = each;
+}
+
 void cs_set_site_servers(cs_reading *r, const cs_place *cluster_field, const cs_site *site,
                          cs_cluster *cluster)
 {

@@ -311,9 +311,14 @@ static cs_status check_network(const cs_caller *caller, const cs_cluster *cluste
                    "generated for any number of servers, and port models");
 }
 
+static bool is_replaced(const cs_call *call, size_t history)
+{
+    return call->members.is_replaced != NULL && call->members.is_replaced[history];
+}
+
 static double planned_slowdown(const cs_call *call, size_t history)
 {
-    return call->known != NULL ? call->known[history] : 1;
+    return call->known != NULL && !is_replaced(call, history) ? call->known[history] : 1;
 }
 
 /* The schedule's network: what is known, for ever. Returns the number of steps. A dead server
@@ -328,8 +333,9 @@ static size_t plan_capacity(cs_caller *caller, const cs_call *call, bool *is_pos
         if (call->members.is_excluded[h] || slowdown <= 1) {
             continue;
         }
-        *is_possible_p       = *is_possible_p && !isinf(slowdown);
-        caller->planned[n++] = (cs_capacity){caller->ranks[h], slowdown, 0, (double)INFINITY};
+        *is_possible_p = *is_possible_p && !isinf(slowdown);
+        caller->planned[n++] =
+            (cs_capacity){caller->ranks[h], slowdown, 0, (double)INFINITY, false};
     }
     return n;
 }
@@ -343,13 +349,16 @@ static bool state_now(cs_caller *caller, const cs_call *call, size_t *n_p)
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         const cs_history *history  = &caller->timeline->histories[h];
         bool              excluded = call->members.is_excluded[h];
-        double            slowdown =
-            excluded ? GONE : cs_slowdown_at(history->spans, history->n_spans, call->start_s);
-        caller->row[2 * h]     = slowdown;
-        caller->row[2 * h + 1] = excluded ? GONE : planned_slowdown(call, h);
-        is_alive               = is_alive && !isinf(slowdown);
+        double            slowdown = excluded ? GONE
+                                     : is_replaced(call, h)
+                                         ? 1
+                                         : cs_slowdown_at(history->spans, history->n_spans, call->start_s);
+        caller->row[2 * h]         = slowdown;
+        caller->row[2 * h + 1]     = excluded ? GONE : planned_slowdown(call, h);
+        is_alive                   = is_alive && !isinf(slowdown);
         if (slowdown > 1) {
-            caller->actual[n++] = (cs_capacity){caller->ranks[h], slowdown, 0, (double)INFINITY};
+            caller->actual[n++] =
+                (cs_capacity){caller->ranks[h], slowdown, 0, (double)INFINITY, false};
         }
     }
     caller->row[caller->n_row - 2] = call->members.missing != NULL;
@@ -371,7 +380,7 @@ static size_t state_over_time(cs_caller *caller, const cs_call *call, double win
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         const cs_history *history = &caller->timeline->histories[h];
         for (size_t i = cs_capacity_after(history->spans, history->n_spans, t);
-             !call->members.is_excluded[h] && i < history->n_spans; i++) {
+             !call->members.is_excluded[h] && !is_replaced(call, h) && i < history->n_spans; i++) {
             cs_capacity step = history->spans[i];
             step.rank        = caller->ranks[h];
             step.from_s      = fmax(step.from_s - t, 0);
@@ -586,7 +595,8 @@ cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s
 cs_status cs_call_probes(cs_caller *caller, const double *slowdowns, const cs_members *members,
                          double barrier_s, double *elapsed_s_p, cs_error *err)
 {
-    cs_call            call = {.known = slowdowns, .members = {caller->is_gone, members->missing}};
+    cs_call            call    = {.known   = slowdowns,
+                                  .members = {caller->is_gone, members->missing, members->is_replaced}};
     cs_profile_options options = cs_profile_defaults();
     cs_job             job     = caller->job->call;
     bool               is_possible;

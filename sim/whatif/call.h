@@ -21,6 +21,8 @@ typedef struct cs_caller cs_caller;
 typedef struct cs_members {
     const bool     *is_excluded; /* [n_histories] these servers are not there */
     const uint32_t *missing; /* a rank that is not there, nor its GPU; NULL: nobody is missing */
+    const bool     *is_replaced; /* [n_histories] another server is in their place, whose NICs are
+                                    whole. NULL: none */
 } cs_members;
 
 /* One call. */

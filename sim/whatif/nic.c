@@ -11,9 +11,11 @@
 #include "whatif/nic.h"
 
 #include "base/alloc.h"
-#include "cs/units.h"
+#include "cs/capacity.h"
+#include "scenario/fault.h"
 #include "scenario/scenario_json.h"
-#include "topology/topology_file.h"
+#include "study/levels.h"
+#include "study/time_search.h"
 #include "whatif/call.h"
 
 #include <inttypes.h>
@@ -27,10 +29,8 @@ enum { MAX_ALGORITHMS = 128, MAX_FIRST = 2 };
 /* The best estimate, and the two ends of the interval. */
 typedef enum corner { MIDDLE, LOW, HIGH, CORNERS } corner;
 
-#define EPOCH_S  1e9   /* how long the NICs stay in one of their states: longer than any call */
-#define FAST_BPS 1e15  /* a rate at which bytes take no time */
-#define ROUNDING 1e-9  /* relative: two rates or times are the same */
-#define CLOSE    1e-13 /* relative: how well a time is met */
+#define EPOCH_S  1e9  /* how long the NICs stay in one of their states: longer than any call */
+#define ROUNDING 1e-9 /* relative: two rates or times are the same */
 
 typedef struct study {
     const cs_nic_question *question;
@@ -62,198 +62,101 @@ const char *cs_nic_sharing_name(cs_nic_sharing sharing)
     return sharing_names[sharing];
 }
 
-/* ---- what fails ---- */
-
-static cs_status parse_nic(const char *name, const char *where, cs_nic_fault *fault, cs_error *err)
-{
-    const char *dot = strchr(name, '.');
-    char        first[16];
-    uint64_t    server = 0, nic = 0;
-    size_t      length = dot != NULL ? (size_t)(dot - name) : 0;
-
-    if (length >= sizeof first || (dot != NULL && length == 0)) {
-        return CS_FAIL(err, CS_EINVAL, where, "'%.60s' is no NIC: accepted is [SERVER.]NIC", name);
-    }
-    memcpy(first, name, length);
-    first[length] = '\0';
-    if (length > 0) {
-        CS_TRY(cs_parse_integer(first, 0, CS_MAX_RANKS, &server, where, err));
-    }
-    CS_TRY(
-        cs_parse_integer(dot != NULL ? dot + 1 : name, 0, CS_MACHINE_MAX_NICS, &nic, where, err));
-    fault->server = (uint32_t)server;
-    fault->nic    = (uint32_t)nic;
-    return CS_OK;
-}
-
-cs_status cs_nic_fault_parse(const char *text, bool is_slow, const char *where,
-                             cs_nic_fault *fault_p, cs_error *err)
-{
-    const char  *form  = is_slow ? "[SERVER.]NIC=L" : "[SERVER.]NIC";
-    const char  *sign  = strchr(text, '=');
-    cs_nic_fault fault = {.slowdown = (double)INFINITY};
-    char         name[64];
-    size_t       length = sign != NULL ? (size_t)(sign - text) : strlen(text);
-
-    if (strchr(text, '@') != NULL) {
-        return CS_FAIL(err, CS_EINVAL, where,
-                       "'%.60s': a NIC fails before the call here, accepted is %s; for a time, "
-                       "'run' has --slow RANK=L@FROM:UNTIL, and a job has 'faults' (whatif "
-                       "CONFIG.json)",
-                       text, form);
-    }
-    if ((sign != NULL) != is_slow || length >= sizeof name) {
-        return CS_FAIL(err, CS_EINVAL, where, "'%.60s': accepted is %s", text, form);
-    }
-    memcpy(name, text, length);
-    name[length] = '\0';
-    CS_TRY(parse_nic(name, where, &fault, err));
-    if (is_slow) {
-        CS_TRY(cs_parse_number(sign + 1, &fault.slowdown, where, err));
-        if (!(fault.slowdown >= 1 && fault.slowdown <= CS_MAX_SLOWDOWN)) {
-            return CS_FAIL(err, CS_EINVAL, where,
-                           "'%.60s': L is what the rate of the NIC is "
-                           "divided by, accepted are 1 to %g",
-                           text, CS_MAX_SLOWDOWN);
-        }
-    }
-    *fault_p = fault;
-    return CS_OK;
-}
-
 /* ---- the NICs of a server ---- */
 
-/* The NICs that the GPUs use; the arrays are the scratch's. */
-typedef struct nics {
-    uint32_t n;        /* of the machine */
-    bool    *is_used;  /* [n] */
-    double  *rate_Bps; /* [n] */
-    double  *slowdown; /* [n] of the server that is looked at */
-} nics;
-
-/* What the NICs that work carry, shared in a way; 0: none works. */
-static double carried_Bps(const nics *k, cs_nic_sharing sharing)
+/* What the NICs that work carry, shared in a way, with these slowdowns (NULL: none); 0: none works.
+ */
+static double carried_Bps(const cs_cluster *c, const double *slowdown, cs_nic_sharing sharing)
 {
-    double   sum_Bps = 0, least_Bps = (double)INFINITY;
-    uint32_t n_working = 0;
+    const cs_nics *nics    = c->nics[0];
+    double         sum_Bps = 0, least_Bps = (double)INFINITY;
+    uint32_t       n_working = 0;
 
-    for (uint32_t i = 0; i < k->n; i++) {
-        bool is_left = k->is_used[i] && !isinf(k->slowdown[i]) &&
-                       (sharing != CS_NIC_WITHOUT_SHARES || k->slowdown[i] == 1);
-        double rate_Bps = k->rate_Bps[i] / k->slowdown[i];
+    for (uint32_t i = 0; i < nics->n; i++) {
+        double slow    = slowdown != NULL ? slowdown[i] : 1;
+        bool   is_left = cs_nic_is_used(c, 0, i) && !isinf(slow) &&
+                       (sharing != CS_NIC_WITHOUT_SHARES || slow == 1);
         if (is_left) {
-            sum_Bps += rate_Bps;
-            least_Bps = fmin(least_Bps, rate_Bps);
+            sum_Bps += nics->rate_Bps[i] / slow;
+            least_Bps = fmin(least_Bps, nics->rate_Bps[i] / slow);
             n_working++;
         }
     }
     return sharing == CS_NIC_EQUAL_SHARES && n_working > 0 ? n_working * least_Bps : sum_Bps;
 }
 
-static cs_status read_nics(study *s, const cs_machine *machine, nics *k, cs_error *err)
+/* Single NICs, that fail before the call and share what is left. */
+static cs_status check_fault(const cs_fault *f, cs_error *err)
 {
-    cs_nic_report *report = s->report;
-    cs_nic_choice  choice;
-
-    *k = (nics){machine->n_nics, CS_ARENA_NEW(&s->scratch, bool, (size_t)machine->n_nics + 1),
-                CS_ARENA_NEW(&s->scratch, double, (size_t)machine->n_nics + 1),
-                CS_ARENA_NEW(&s->scratch, double, (size_t)machine->n_nics + 1)};
-    if (k->is_used == NULL || k->rate_Bps == NULL || k->slowdown == NULL ||
-        cs_machine_choose_nics(machine, report->gpus_per_server, &s->scratch, &choice) != CS_OK) {
-        return CS_NO_MEMORY(err, "%u NICs", machine->n_nics);
+    if (!f->is_nic || f->failover != CS_FAILOVER_POOL) {
+        return CS_FAIL(
+            err, CS_EINVAL, "faults",
+            "%s do not go with --kill-nic and --slow-nic here: accepted are single NICs, "
+            "whose servers share what is left",
+            f->is_nic ? "other failovers" : "those of all NICs of a server");
     }
-    for (uint32_t i = 0; i < k->n; i++) {
-        const cs_device *nic = &machine->nics[i];
-        k->is_used[i]        = choice.sharers[i] > 0;
-        k->rate_Bps[i] = nic->is_pcie_assumed ? nic->wire_Bps : fmin(nic->wire_Bps, nic->pcie_Bps);
-        k->slowdown[i] = 1;
-        report->n_nics += k->is_used[i];
-    }
-    bool is_known       = machine->assumed[CS_RATE_NIC] == NULL;
-    report->nominal_Bps = is_known ? carried_Bps(k, CS_NIC_POOLED_SHARES) : (double)NAN;
-    return CS_OK;
-}
-
-static cs_status check_fault(const study *s, const nics *k, size_t index, cs_error *err)
-{
-    const cs_nic_fault *f     = &s->question->faults[index];
-    const char         *where = isinf(f->slowdown) ? "--kill-nic" : "--slow-nic";
-
-    if (f->server >= s->report->n_servers) {
-        return CS_FAIL(err, CS_EINVAL, where, "server %u is not there: accepted are 0 to %u",
-                       f->server, s->report->n_servers - 1);
-    }
-    if (f->nic >= k->n) {
-        return CS_FAIL(err, CS_EINVAL, where, "NIC %u is not there: a server of %s has 0 to %u",
-                       f->nic, s->question->topology, k->n - 1);
-    }
-    if (!k->is_used[f->nic]) {
-        return CS_FAIL(err, CS_EINVAL, where,
-                       "NIC %u is used by none of the %u GPUs, which use those nearest to them: "
-                       "nothing changes",
-                       f->nic, s->report->gpus_per_server);
-    }
-    for (size_t i = 0; i < index; i++) {
-        if (s->question->faults[i].server == f->server && s->question->faults[i].nic == f->nic) {
-            return CS_FAIL(err, CS_EINVAL, where, "NIC %u of server %u is given twice", f->nic,
-                           f->server);
-        }
+    if (f->capacity.from_s > 0 || isfinite(f->capacity.until_s)) {
+        return CS_FAIL(err, CS_EINVAL, isinf(f->value) ? "--kill-nic" : "--slow-nic",
+                       "a NIC fails before the call here: accepted is no time; 'run' takes "
+                       "@FROM:UNTIL, and a job has 'faults' (whatif CONFIG.json)");
     }
     return CS_OK;
 }
 
 /* The NICs of one server as the question has them, and by how much they are slower together. */
-static cs_status slow_server(const study *s, nics *k, uint32_t server, cs_nic_server *out,
-                             cs_error *err)
+static cs_status slow_server(study *s, uint32_t server, cs_nic_server *out, cs_error *err)
 {
+    const cs_case *of       = &s->cases[0];
+    uint32_t       n        = cs_n_nics(&of->job.scenario.cluster, server);
+    double        *slowdown = CS_ARENA_NEW(&s->scratch, double, n);
+
+    if (slowdown == NULL) {
+        return CS_NO_MEMORY(err, "%u NICs", n);
+    }
+    const cs_cluster *c = &of->job.scenario.cluster;
+    cs_nics_slowdown(c, of->faults, of->n_faults, server, 0, slowdown);
     *out = (cs_nic_server){.server = server};
-    for (uint32_t i = 0; i < k->n; i++) {
-        k->slowdown[i] = 1;
-    }
-    double whole_Bps[CS_NIC_SHARINGS];
-    for (cs_nic_sharing h = 0; h < CS_NIC_SHARINGS; h++) {
-        whole_Bps[h] = carried_Bps(k, h);
-    }
-    for (size_t i = 0; i < s->question->n_faults; i++) {
-        const cs_nic_fault *f = &s->question->faults[i];
-        if (f->server == server) {
-            k->slowdown[f->nic] = f->slowdown;
-            out->n_dead += isinf(f->slowdown) ? 1 : 0;
-            out->n_slow += f->slowdown > 1 && !isinf(f->slowdown) ? 1 : 0;
-        }
+    for (uint32_t i = 0; i < n; i++) {
+        out->n_dead += isinf(slowdown[i]) ? 1 : 0;
+        out->n_slow += slowdown[i] > 1 && !isinf(slowdown[i]) ? 1 : 0;
     }
     for (cs_nic_sharing h = 0; h < CS_NIC_SHARINGS; h++) {
-        out->slowdown[h] = fmax(1, whole_Bps[h] / carried_Bps(k, h));
+        out->slowdown[h] = fmax(1, carried_Bps(c, NULL, h) / carried_Bps(c, slowdown, h));
     }
-    if (isinf(out->slowdown[CS_NIC_POOLED_SHARES])) {
-        return CS_FAIL(err, CS_EINVAL, "--kill-nic",
-                       "server %u has no NIC left, and the others cannot reach it: accepted are "
-                       "up to %u of its %u NICs",
-                       server, s->report->n_nics - 1, s->report->n_nics);
-    }
+    out->slowdown[CS_NIC_POOLED_SHARES] = cs_slowdown_always(&of->job.scenario, server);
     return CS_OK;
 }
 
-/* Which servers have failed NICs, by number. */
-static cs_status read_faults(study *s, nics *k, cs_error *err)
+/* What the GPUs use, and which servers have failed NICs, by number. */
+static cs_status see_nics(study *s, cs_error *err)
 {
-    cs_nic_report *report = s->report;
-    size_t         n      = s->question->n_faults;
+    cs_nic_report    *report = s->report;
+    const cs_case    *of     = &s->cases[0];
+    const cs_cluster *c      = &of->job.scenario.cluster;
 
-    report->servers = CS_ARENA_NEW(&report->arena, cs_nic_server, n);
-    if (report->servers == NULL) {
-        return CS_NO_MEMORY(err, "%zu NICs that fail", n);
+    if (c->nics == NULL) {
+        return CS_FAIL(err, CS_ENOTSUP, "--topology",
+                       "%s does not say which NICs a server has: accepted are presets, NCCL's XML "
+                       "and nvidia-smi's matrix",
+                       s->question->topology);
     }
-    for (size_t i = 0; i < n; i++) {
-        CS_TRY(check_fault(s, k, i, err));
+    for (uint32_t i = 0; i < c->nics[0]->n; i++) {
+        report->n_nics += cs_nic_is_used(c, 0, i);
     }
-    for (uint32_t server = 0; server < report->n_servers && report->n_failed < n; server++) {
-        bool has_failed = false;
-        for (size_t i = 0; i < n; i++) {
-            has_failed = has_failed || s->question->faults[i].server == server;
-        }
-        if (has_failed) {
-            CS_TRY(slow_server(s, k, server, &report->servers[report->n_failed++], err));
+    report->nominal_Bps =
+        c->nics[0]->is_assumed ? (double)NAN : carried_Bps(c, NULL, CS_NIC_POOLED_SHARES);
+    report->servers  = CS_ARENA_NEW(&report->arena, cs_nic_server, report->n_servers);
+    bool *has_failed = CS_ARENA_NEW(&s->scratch, bool, report->n_servers);
+    if (report->servers == NULL || has_failed == NULL) {
+        return CS_NO_MEMORY(err, "%u servers", report->n_servers);
+    }
+    for (size_t i = 0; i < of->n_faults; i++) {
+        CS_TRY(check_fault(&of->faults[i], err));
+        has_failed[of->faults[i].server] = true;
+    }
+    for (uint32_t server = 0; server < report->n_servers; server++) {
+        if (has_failed[server]) {
+            CS_TRY(slow_server(s, server, &report->servers[report->n_failed++], err));
         }
     }
     return CS_OK;
@@ -264,7 +167,7 @@ static cs_status read_faults(study *s, nics *k, cs_error *err)
 /* What contradicts the question. */
 static cs_status check_config(const cs_config *config, cs_error *err)
 {
-    static const char *const others[] = {"faults", "arrivals", "cluster.servers"};
+    static const char *const others[] = {"arrivals", "cluster.servers"};
 
     if (cs_config_count(config) != 1) {
         return CS_FAIL(err, CS_EINVAL, "sweep", "a NIC that fails takes one scenario");
@@ -286,6 +189,19 @@ static cs_status set_number(study *s, const char *path, uint64_t value, const ch
     return cs_config_put(s->config, path, &number, origin, err);
 }
 
+/* As asked for, else as measured: by the NICs' log on most ranks, where there are two levels. */
+static uint32_t ranks_of(const cs_nic_question *q)
+{
+    const cs_levels *levels  = q->calibration->levels;
+    uint32_t         n_ranks = q->n_ranks > 0 ? q->n_ranks : q->calibration->n_ranks;
+
+    for (size_t i = 0; levels != NULL && q->n_ranks == 0 && i < levels->of[CS_NIC].n_logs; i++) {
+        const cs_level_log *log = &levels->of[CS_NIC].logs[i];
+        n_ranks                 = log->n_ranks > n_ranks ? log->n_ranks : n_ranks;
+    }
+    return n_ranks > 0 ? n_ranks : 2 * levels->gpus_per_server;
+}
+
 /* The configuration of the cases, which the algorithms are an axis of: options that only some of
  * them have are left out for others. */
 static cs_status set_config(study *s, cs_error *err)
@@ -294,7 +210,7 @@ static cs_status set_config(study *s, cs_error *err)
     const cs_value         topology   = {.type = CS_VALUE_TEXT, .text = q->topology};
     const cs_value         collective = {.type = CS_VALUE_TEXT,
                                          .text = cs_collective_name(q->calibration->collective)};
-    uint32_t               n_ranks    = q->n_ranks > 0 ? q->n_ranks : q->calibration->n_ranks;
+    uint32_t               n_ranks    = ranks_of(q);
 
     CS_TRY(check_config(q->config, err));
     CS_TRY(cs_config_at(q->config, 0, &s->config, err));
@@ -347,32 +263,6 @@ static cs_status see_cluster(study *s, cs_error *err)
         }
     }
     cs_case_free(&c);
-    return status;
-}
-
-/* The parts of a server. */
-static cs_status see_nics(study *s, cs_error *err)
-{
-    cs_topology_file file   = {0};
-    nics             k      = {0};
-    cs_status        status = cs_topology_open(s->question->topology, &s->scratch, &file, err);
-
-    if (status == CS_OK && file.site.machine == NULL) {
-        status = CS_FAIL(err, CS_ENOTSUP, "--topology",
-                         "%s does not say which NICs a server has: accepted are presets, NCCL's "
-                         "XML and nvidia-smi's matrix",
-                         s->question->topology);
-    } else if (status == CS_OK && file.site.machine->n_nics == 0) {
-        status = CS_FAIL(err, CS_ENOTSUP, "--topology", "%s has servers without NICs",
-                         s->question->topology);
-    }
-    if (status == CS_OK) {
-        status = read_nics(s, file.site.machine, &k, err);
-    }
-    if (status == CS_OK) {
-        status = read_faults(s, &k, err);
-    }
-    cs_topology_file_close(&file);
     return status;
 }
 
@@ -462,6 +352,8 @@ static cs_status build_cases(study *s, cs_error *err)
     s->call.verify                       = true;
     s->call.is_checked                   = false;
     s->call.scenario.arrival_s           = NULL;
+    s->call.scenario.capacity            = NULL; /* the timeline has it */
+    s->call.scenario.n_capacity          = 0;
     s->call.scenario.cluster.topology    = NULL; /* ports alone, of pooled NICs */
     s->call.scenario.cluster.nic_sharers = 0;
     s->report->model                     = s->call.model->name;
@@ -470,100 +362,47 @@ static cs_status build_cases(study *s, cs_error *err)
 
 /* ---- the NICs of the log ---- */
 
-/* A time of the baseline as a function of what is looked for. */
-typedef struct search {
-    const study              *study;
-    const cs_whatif_schedule *schedule;
-    double                    alpha_s; /* of the NICs; NAN: it is what is looked for, and no byte
-                                          takes time; else one over the rate is */
-} search;
-
-static cs_status time_at(const search *q, double x, double *time_s_p, cs_error *err)
+/* Start-up time of the NICs, where no byte takes time. */
+static void set_alpha(cs_scenario *scenario, double x, const void *user)
 {
-    cs_job     job     = q->study->call;
-    cs_fabric *fabrics = job.scenario.cluster.fabrics;
-    cs_outcome outcome = {0};
-    uint64_t   bytes   = job.scenario.bytes;
-    uint64_t   few     = (uint64_t)q->study->report->n_ranks * q->study->report->gpus_per_server;
+    cs_fabric *fabrics = scenario->cluster.fabrics;
+    /* a byte for every part that a ring makes of the buffer */
+    uint64_t few = (uint64_t)scenario->cluster.n_ranks * scenario->cluster.gpus_per_server;
 
-    if (isnan(q->alpha_s)) { /* a byte for every part that a ring makes of the buffer */
-        for (uint32_t f = 0; f < CS_FABRICS; f++) {
-            fabrics[f].bandwidth_Bps = FAST_BPS;
-        }
-        fabrics[CS_NIC].alpha_s = x;
-        job.scenario.bytes      = bytes < few ? bytes : few;
-    } else {
-        fabrics[CS_NIC].alpha_s       = q->alpha_s;
-        fabrics[CS_NIC].bandwidth_Bps = fmin(1 / x, FAST_BPS);
+    (void)user;
+    for (uint32_t f = 0; f < CS_FABRICS; f++) {
+        fabrics[f].bandwidth_Bps = CS_FAST_BPS;
     }
-    job.verify = false;
-    cs_job_set_algorithm(&job, q->schedule->algorithm, &q->schedule->options);
-    cs_status status = cs_job_resolve(&job, err);
-    if (status == CS_OK) {
-        status = cs_job_replay(&job, NULL, 0, &outcome, err);
-    }
-    cs_job_release(&job);
-    *time_s_p = outcome.elapsed_s;
-    return status;
+    fabrics[CS_NIC].alpha_s = x;
+    scenario->bytes         = scenario->bytes < few ? scenario->bytes : few;
 }
 
-/* The x >= 0 at which the time is `target_s`; 0 where it is no less there. From a bracket whose
- * upper end is `guess` > 0 or more, by secants that keep the bracket (Illinois). */
-static cs_status find(const search *q, double target_s, double guess, double *x_p, cs_error *err)
+/* Seconds a byte of the NICs whose start-up time is *user. */
+static void set_slope(cs_scenario *scenario, double x, const void *user)
 {
-    double low = 0, high = guess, below, above, t;
+    cs_fabric *nic = &scenario->cluster.fabrics[CS_NIC];
 
-    CS_TRY(time_at(q, low, &below, err));
-    *x_p = 0;
-    if (below >= target_s) {
-        return CS_OK;
-    }
-    CS_TRY(time_at(q, high, &above, err));
-    while (above < target_s) {
-        low   = high;
-        below = above;
-        high *= 4;
-        CS_TRY(time_at(q, high, &above, err));
-    }
-    below -= target_s;
-    above -= target_s;
-    *x_p = high;
-    for (int i = 0, side = 0; i < 200 && high - low > high * 1e-15; i++) {
-        *x_p = low + (high - low) * -below / (above - below);
-        CS_TRY(time_at(q, *x_p, &t, err));
-        t -= target_s;
-        if (fabs(t) <= CLOSE * target_s) {
-            break;
-        }
-        if (t < 0) {
-            low   = *x_p;
-            below = t;
-            above = side < 0 ? above / 2 : above;
-            side  = -1;
-        } else {
-            high  = *x_p;
-            above = t;
-            below = side > 0 ? below / 2 : below;
-            side  = 1;
-        }
-    }
-    return CS_OK;
+    nic->alpha_s       = *(const double *)user;
+    nic->bandwidth_Bps = fmin(1 / x, CS_FAST_BPS);
 }
 
-/* The NICs on which a schedule takes A + B S. A bandwidth of FAST_BPS: it takes longer even there.
- */
+/* The NICs on which a schedule takes A + B S. A bandwidth of CS_FAST_BPS: it takes longer even
+ * there. */
 static cs_status fit_nics(const study *s, const cs_whatif_schedule *schedule, double a_s,
                           double b_s_per_byte, cs_fabric *nic, cs_error *err)
 {
-    search q = {s, schedule, (double)NAN};
-    double x = 0;
+    cs_job         job    = s->call;
+    cs_time_search search = {.job = &job, .set = set_alpha};
+    double         x      = 0;
 
+    cs_job_set_algorithm(&job, schedule->algorithm, &schedule->options);
     *nic = s->call.scenario.cluster.fabrics[CS_NIC];
-    CS_TRY(find(&q, a_s, fmax(a_s, 1e-9), &nic->alpha_s, err));
-    q.alpha_s = nic->alpha_s;
-    CS_TRY(
-        find(&q, a_s + b_s_per_byte * (double)s->question->bytes, 1 / nic->bandwidth_Bps, &x, err));
-    nic->bandwidth_Bps = x > 0 ? fmin(1 / x, FAST_BPS) : FAST_BPS;
+    CS_TRY(cs_time_find(&search, a_s, fmax(a_s, 1e-9), &nic->alpha_s, err));
+    search.set  = set_slope;
+    search.user = &nic->alpha_s;
+    CS_TRY(cs_time_find(&search, a_s + b_s_per_byte * (double)s->question->bytes,
+                        1 / nic->bandwidth_Bps, &x, err));
+    nic->bandwidth_Bps = x > 0 ? fmin(1 / x, CS_FAST_BPS) : CS_FAST_BPS;
     return CS_OK;
 }
 
@@ -580,7 +419,7 @@ static cs_status refuse_log(const study *s, const cs_fabric *nic, const char *na
     const cs_nic_report *report    = s->report;
     double               rate_GBps = nic->bandwidth_Bps * report->gpus_per_server / 1e9;
 
-    if (nic->bandwidth_Bps >= FAST_BPS) {
+    if (nic->bandwidth_Bps >= CS_FAST_BPS) {
         return CS_FAIL(err, CS_ENOTSUP, "--calibration",
                        "%s takes longer than the log at %" PRIu64 " bytes within servers alone: "
                        "accepted are larger sizes, and servers that are faster (--nvlink-alpha, "
@@ -594,9 +433,50 @@ static cs_status refuse_log(const study *s, const cs_fabric *nic, const char *na
                    name, rate_GBps, report->n_nics, report->nominal_Bps / 1e9);
 }
 
+/* The ports of two levels, which say themselves what they are. They are too fast where their slow
+ * end is. */
+static cs_status take_levels(study *s, cs_error *err)
+{
+    static const cs_levels_end ends[CORNERS] = {CS_LEVELS_MIDDLE, CS_LEVELS_FAST, CS_LEVELS_SLOW};
+    const cs_calibration      *c             = s->question->calibration;
+    cs_fabric                 *fabrics       = s->call.scenario.cluster.fabrics;
+    cs_error                   wrong         = {0};
+
+    for (corner k = MIDDLE; k < CORNERS; k++) {
+        cs_fabric ports[CS_FABRICS];
+        memcpy(ports, fabrics, sizeof ports);
+        cs_status status = cs_levels_ports(c, &s->call.scenario, ends[k], ports, &wrong);
+        if (status != CS_OK) {
+            bool is_bytes = strcmp(wrong.where, "bytes") == 0;
+            return CS_FAIL(err, status, is_bytes ? "--bytes" : "--calibration", "%s",
+                           wrong.message);
+        }
+        s->nics[k]       = ports[CS_NIC];
+        s->has_corner[k] = isfinite(ports[CS_NIC].alpha_s) && ports[CS_NIC].bandwidth_Bps > 0 &&
+                           ports[CS_NIC].bandwidth_Bps < CS_FAST_BPS;
+        if (k == MIDDLE) {
+            fabrics[CS_NVLINK] = ports[CS_NVLINK];
+        }
+    }
+    cs_regime *regime = &s->report->regime;
+    uint64_t   message;
+    CS_TRY(cs_levels_nics(c, &s->call.scenario, &message, regime, err));
+    const double ratio        = (double)s->report->bytes / (double)message;
+    s->report->start_up_ratio = regime->alpha_s / cs_line_at(&regime->line, message);
+    regime->min_bytes         = (uint64_t)(ratio * (double)regime->min_bytes);
+    regime->max_bytes         = (uint64_t)(ratio * (double)regime->max_bytes);
+    s->report->baseline       = s->names[0];
+    return s->has_corner[HIGH] && is_too_fast(s, &s->nics[HIGH])
+               ? refuse_log(s, &s->nics[MIDDLE], s->names[0], err)
+               : CS_OK;
+}
+
 /* Which schedule ran when the log was taken, and on which NICs. */
 static cs_status choose_baseline(study *s, cs_error *err)
 {
+    if (s->question->calibration->levels != NULL) {
+        return take_levels(s, err);
+    }
     cs_nic_report *report           = s->report;
     const cs_line *line             = &report->regime.line;
     const char    *names[MAX_FIRST] = {NULL, NULL};
@@ -605,7 +485,7 @@ static cs_status choose_baseline(study *s, cs_error *err)
     for (;; i++) {
         CS_TRY(fit_nics(s, &s->schedules[i], line->intercept_s, line->slope_s_per_byte,
                         &s->nics[MIDDLE], err));
-        bool is_within = s->nics[MIDDLE].bandwidth_Bps >= FAST_BPS;
+        bool is_within = s->nics[MIDDLE].bandwidth_Bps >= CS_FAST_BPS;
         if (!is_within && !is_too_fast(s, &s->nics[MIDDLE])) {
             break;
         }
@@ -631,11 +511,12 @@ static cs_status fit_corners(study *s, cs_error *err)
     const cs_line *line         = &s->report->regime.line;
     const double   a_s[CORNERS] = {0, line->intercept_low_s, line->intercept_high_s};
     const double   b[CORNERS]   = {0, line->slope_low_s_per_byte, line->slope_high_s_per_byte};
+    bool           has_levels   = s->question->calibration->levels != NULL;
     bool           is_bounded   = b[LOW] > 0 && isfinite(a_s[HIGH]) && isfinite(b[HIGH]);
 
-    for (corner c = LOW; c < CORNERS && is_bounded; c++) {
+    for (corner c = LOW; c < CORNERS && is_bounded && !has_levels; c++) {
         CS_TRY(fit_nics(s, baseline_of(s), a_s[c], b[c], &s->nics[c], err));
-        s->has_corner[c] = s->nics[c].bandwidth_Bps < FAST_BPS;
+        s->has_corner[c] = s->nics[c].bandwidth_Bps < CS_FAST_BPS;
     }
     is_bounded         = s->has_corner[LOW] && s->has_corner[HIGH];
     s->has_corner[LOW] = s->has_corner[HIGH] = is_bounded;
@@ -682,9 +563,9 @@ static cs_status make_timeline(study *s, cs_error *err)
         const cs_nic_server *server = &report->servers[i];
         cs_capacity         *own    = &spans[i * CS_NIC_SHARINGS];
         for (cs_nic_sharing h = 0; h < CS_NIC_SHARINGS; h++) {
-            uint32_t rank = server->server * report->gpus_per_server;
-            own[h] =
-                (cs_capacity){rank, server->slowdown[h], begin_of((int)h), begin_of((int)h + 1)};
+            uint32_t rank  = server->server * report->gpus_per_server;
+            own[h]         = (cs_capacity){rank, server->slowdown[h], begin_of((int)h),
+                                           begin_of((int)h + 1), false};
             s->known[h][i] = server->slowdown[h];
         }
         histories[i] =
@@ -711,7 +592,7 @@ static cs_status time_line(const study *s, cs_caller *caller, const cs_nic_line 
     bool    is_unknown = line->sharing == CS_NIC_EQUAL_SHARES;
     cs_call call       = {.schedule = schedule,
                           .start_s  = begin_of(CS_NIC_SHARINGS),
-                          .members  = {s->is_excluded, NULL}};
+                          .members  = {s->is_excluded, NULL, NULL}};
 
     CS_TRY(cs_call_time(caller, &call, &p->before_s, err));
     call.known = is_unknown ? NULL : s->known[line->sharing];
@@ -764,7 +645,7 @@ static cs_status bound_line(const study *s, cs_nic_line *line, const cs_whatif_s
         double   slowdown = report->servers[i].slowdown[CS_NIC_POOLED_SHARES];
         uint32_t rank     = report->servers[i].server * report->gpus_per_server;
         if (slowdown > 1) {
-            steps[n++] = (cs_capacity){rank, slowdown, 0, (double)INFINITY};
+            steps[n++] = (cs_capacity){rank, slowdown, 0, (double)INFINITY, false};
         }
     }
     for (int is_during = 0; is_during < 2; is_during++) {
@@ -964,11 +845,15 @@ static void rank_lines(study *s)
 /* What the calibration says of the size. */
 static cs_status find_regime(study *s, cs_error *err)
 {
-    const cs_nic_question *q       = s->question;
-    const cs_calibration  *c       = q->calibration;
-    uint32_t               n_ranks = q->n_ranks > 0 ? q->n_ranks : c->n_ranks;
-    cs_error               wrong   = {0};
-    cs_status              status =
+    const cs_nic_question *q = s->question;
+
+    if (q->calibration->levels != NULL) {
+        return CS_OK; /* see take_levels() */
+    }
+    const cs_calibration *c       = q->calibration;
+    uint32_t              n_ranks = q->n_ranks > 0 ? q->n_ranks : c->n_ranks;
+    cs_error              wrong   = {0};
+    cs_status             status =
         cs_calibration_regime(c, c->collective, n_ranks, q->bytes, &s->report->regime, &wrong);
 
     if (status != CS_OK) {
@@ -986,8 +871,8 @@ static cs_status fill_report(study *s, cs_error *err)
     CS_TRY(find_regime(s, err));
     CS_TRY(set_config(s, err));
     CS_TRY(see_cluster(s, err));
-    CS_TRY(see_nics(s, err));
     CS_TRY(build_cases(s, err));
+    CS_TRY(see_nics(s, err));
     CS_TRY(choose_baseline(s, err));
     CS_TRY(fit_corners(s, err));
     CS_TRY(make_timeline(s, err));

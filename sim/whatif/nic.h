@@ -21,17 +21,6 @@
 #include "study/config.h"
 #include "traces/calibration.h"
 
-/* One NIC. */
-typedef struct cs_nic_fault {
-    uint32_t server, nic;
-    double   slowdown; /* >= 1; INFINITY: dead */
-} cs_nic_fault;
-
-/* "[SERVER.]NIC", of which the server is 0 where it is not said; with `is_slow` "[SERVER.]NIC=L".
- * `where` names the option in errors; times behind an @ are refused with what takes them. */
-CS_MUST_CHECK cs_status cs_nic_fault_parse(const char *text, bool is_slow, const char *where,
-                                           cs_nic_fault *fault_p, cs_error *err);
-
 /* How the traffic of a server is shared by its NICs: enum, and in files. */
 #define CS_NIC_SHARING_MAP(X)                                                      \
     X(POOLED, "pooled", "every NIC carries what it can")                           \
@@ -49,13 +38,12 @@ typedef enum cs_nic_sharing {
 const char *cs_nic_sharing_name(cs_nic_sharing sharing);
 
 typedef struct cs_nic_question {
-    const cs_config      *config;      /* what else is said of the cluster; no sweep */
+    const cs_config *config;           /* its faults, of single NICs that are dead or slow all the
+                                          time; what else is said of the cluster; no sweep */
     const char           *topology;    /* preset or file */
     const cs_calibration *calibration; /* of all collectives that have one */
     uint32_t              n_ranks;     /* 0: as in the calibration */
     uint64_t              bytes;
-    const cs_nic_fault   *faults;
-    size_t                n_faults;   /* >= 1 */
     const char           *baseline;   /* NULL: the default of the cluster, or what the log leaves */
     const char *const    *algorithms; /* NULL: all that know the collective */
     size_t                n_algorithms;

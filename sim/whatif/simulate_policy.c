@@ -105,6 +105,8 @@ typedef struct simulation {
     bool                    *is_excluded; /* [n_histories] */
     cs_members               members;     /* those, and the worker that died */
     uint32_t                 n_excluded;  /* but for the server of the worker that died */
+    bool                    *is_replaced; /* [n_histories] by a spare server */
+    size_t                  *answered;    /* [n_histories] notices that the job has restarted for */
     double                  *known;       /* [n_histories] what a schedule is made for */
     const char              *note;
 
@@ -141,7 +143,7 @@ static double known_slowdown(const simulation *w, size_t h, double time_s, doubl
 static bool knows_fault(const simulation *w, double time_s, double delay_s)
 {
     for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
-        if (!w->is_excluded[h] && known_slowdown(w, h, time_s, delay_s) > 1) {
+        if (!w->is_excluded[h] && !w->is_replaced[h] && known_slowdown(w, h, time_s, delay_s) > 1) {
             return true;
         }
     }
@@ -399,10 +401,110 @@ static bool has_recovered(const simulation *w)
     return false;
 }
 
-static void stop(simulation *w, double duration_s)
+/* The job stands still, and goes on without what was done since the last checkpoint. */
+static void add_stop(simulation *w, double duration_s, double lost)
 {
-    add(w, CS_INTERVAL_RESTART, duration_s, 0, 0);
-    update_members(w);
+    cs_job_interval interval = {.from_s   = w->now_s,
+                                .until_s  = w->now_s + duration_s,
+                                .lost     = fmax(lost, 0),
+                                .excluded = w->n_excluded + is_gone(w, w->died),
+                                .kind     = CS_INTERVAL_RESTART};
+
+    intervals_add(&w->intervals, &interval);
+    w->now_s += duration_s;
+    w->left += interval.lost;
+}
+
+/* Iterations since the last checkpoint, one of which is every so many. */
+static double since_checkpoint(const simulation *w, uint64_t checkpoint)
+{
+    double done = (double)w->q->job->iterations - w->left, every = (double)checkpoint;
+
+    return fmax(done - floor((done + EPSILON) / every) * every, 0);
+}
+
+/* ---- faults that a policy stops for ---- */
+
+static bool leaves_out(const simulation *w)
+{
+    return w->q->policy->kind == CS_POLICY_EXCLUDE || w->q->policy->kind == CS_POLICY_SHRINK;
+}
+
+/* Is a NIC known to be dead for which the job has not restarted yet? */
+static bool knows_dead(const simulation *w, double time_s)
+{
+    for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
+        const cs_history *history = &w->q->timeline->histories[h];
+        size_t            n       = cs_notices_at(history, time_s, 0);
+        if (n > w->answered[h] && history->notices[n - 1].is_down) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Spare servers that are not in use; a server that was replaced is one once it is repaired. */
+static uint32_t free_spares(const simulation *w, double time_s)
+{
+    uint32_t used = 0;
+
+    for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
+        used += w->is_replaced[h] && known_slowdown(w, h, time_s, 0) > 1;
+    }
+    return used < w->q->job->spares ? w->q->job->spares - used : 0;
+}
+
+static bool must_stop(const simulation *w, double time_s)
+{
+    switch (w->q->policy->kind) {
+    case CS_POLICY_EXCLUDE:
+    case CS_POLICY_SHRINK: return knows_fault(w, time_s, 0);
+    case CS_POLICY_RESTART: return knows_dead(w, time_s);
+    case CS_POLICY_SPARE: return knows_fault(w, time_s, 0) && free_spares(w, time_s) > 0;
+    case CS_POLICY_HEALTHY:
+    case CS_POLICY_KEEP:
+    case CS_POLICY_SWITCH:
+    case CS_POLICY_RUN:
+    case CS_POLICY_WAIT:
+    case CS_POLICY_KINDS: break;
+    }
+    return false;
+}
+
+/* Put spares in the place of servers that are known to be broken. */
+static void replace(simulation *w)
+{
+    uint32_t spares = free_spares(w, w->now_s);
+
+    for (size_t h = 0; h < w->q->timeline->n_histories && spares > 0; h++) {
+        if (!w->is_replaced[h] && known_slowdown(w, h, w->now_s, 0) > 1) {
+            w->is_replaced[h] = true;
+            spares--;
+        }
+    }
+}
+
+/* Stop for a fault as the policy does. */
+static void stop(simulation *w)
+{
+    const cs_whatif_timers *timers = &w->q->job->timers;
+    cs_policy_kind          kind   = w->q->policy->kind;
+    bool                    saves  = timers->checkpoint == 0 || kind == CS_POLICY_SHRINK;
+
+    if (kind == CS_POLICY_SPARE) {
+        replace(w);
+    }
+    add_stop(w,
+             kind == CS_POLICY_SHRINK  ? timers->shrink_s
+             : kind == CS_POLICY_SPARE ? timers->spare_s
+                                       : timers->restart_s,
+             saves ? 0 : since_checkpoint(w, timers->checkpoint));
+    if (leaves_out(w)) {
+        update_members(w);
+    }
+    for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
+        w->answered[h] = cs_notices_at(&w->q->timeline->histories[h], w->now_s, 0);
+    }
 }
 
 /* The servers but for one that has left with its worker. */
@@ -430,12 +532,13 @@ static bool settle_members(simulation *w)
 {
     const cs_whatif_timers *timers = &w->q->job->timers;
 
-    while (w->q->policy->kind == CS_POLICY_EXCLUDE && w->now_s < w->intervals.horizon_s) {
-        bool is_empty = w->n_excluded == n_alive(w);
-        if (knows_fault(w, w->now_s, 0) || (is_empty && has_recovered(w))) {
-            stop(w, timers->restart_s);
-        } else if (!isinf(timers->rejoin_s) && has_recovered(w)) {
-            stop(w, timers->rejoin_s);
+    while (w->now_s < w->intervals.horizon_s) {
+        bool is_empty = leaves_out(w) && w->n_excluded == n_alive(w);
+        if (must_stop(w, w->now_s) || (is_empty && has_recovered(w))) {
+            stop(w);
+        } else if (!isinf(timers->rejoin_s) && leaves_out(w) && has_recovered(w)) {
+            add(w, CS_INTERVAL_RESTART, timers->rejoin_s, 0, 0);
+            update_members(w);
         } else if (!is_empty) {
             break;
         } else {
@@ -449,14 +552,13 @@ static bool settle_members(simulation *w)
     return true;
 }
 
-/* When a server has to be excluded before the iteration ends; INFINITY: none has. */
-static double exclusion_before(const simulation *w, double end_s)
+/* When the job has to stop before the iteration ends; INFINITY: it need not. */
+static double stop_before(const simulation *w, double end_s)
 {
     double event_s = w->now_s;
 
-    while (w->q->policy->kind == CS_POLICY_EXCLUDE &&
-           (event_s = cs_next_event(w->q->timeline, event_s)) < end_s) {
-        if (knows_fault(w, event_s, 0)) {
+    while ((event_s = cs_next_event(w->q->timeline, event_s)) < end_s) {
+        if (must_stop(w, event_s)) {
             return event_s;
         }
     }
@@ -646,9 +748,7 @@ static cs_status exclude_dead(simulation *w, double usual_s, cs_error *err)
 static cs_status restart(simulation *w, const iteration *it, double usual_s, cs_error *err)
 {
     const cs_death *death  = &w->q->job->death;
-    double          done   = (double)w->q->job->iterations - w->left;
-    double          every  = (double)death->checkpoint;
-    double          lost   = done - floor((done + EPSILON) / every) * every;
+    double          lost   = since_checkpoint(w, death->checkpoint);
     double          hung_s = fmax(death->at_s - w->now_s, it->first_s);
     bool            is_other;
 
@@ -659,14 +759,7 @@ static cs_status restart(simulation *w, const iteration *it, double usual_s, cs_
                         .stopped_s = death->relaunch_s,
                         .redone    = lost + hung_s / usual_s,
                         .lost_s    = hung_s + death->hang_s + death->relaunch_s + lost * usual_s};
-    cs_job_interval stop = {.from_s   = w->now_s,
-                            .until_s  = w->now_s + death->relaunch_s,
-                            .lost     = fmax(lost, 0),
-                            .excluded = w->n_excluded,
-                            .kind     = CS_INTERVAL_RESTART};
-    intervals_add(&w->intervals, &stop);
-    w->now_s += death->relaunch_s;
-    w->left += stop.lost;
+    add_stop(w, death->relaunch_s, lost);
     bury(w);
     w->is_shared = true;
     w->since     = 0;
@@ -709,9 +802,9 @@ static cs_status step(simulation *w, bool *is_stuck_p, cs_error *err)
     if (misses_worker(w, &it)) {
         return die(w, &it, err);
     }
-    double exclusion_s = exclusion_before(w, w->now_s + it.duration_s);
-    if (!isinf(exclusion_s)) {
-        add(w, CS_INTERVAL_ABORTED, exclusion_s - w->now_s, 0, 0);
+    double stop_s = stop_before(w, w->now_s + it.duration_s);
+    if (!isinf(stop_s)) {
+        add(w, CS_INTERVAL_ABORTED, stop_s - w->now_s, 0, 0);
     } else if (isinf(it.duration_s)) {
         *is_stuck_p = true;
     } else {
@@ -772,6 +865,8 @@ cs_status cs_simulate_policy(const cs_policy_request *request, cs_whatif_line *l
               .intervals   = {.arena = request->arena, .horizon_s = request->job->horizon_s},
               .left        = (double)request->job->iterations,
               .is_excluded = CS_ARENA_NEW(request->arena, bool, request->timeline->n_histories + 1),
+              .is_replaced = CS_ARENA_NEW(request->arena, bool, request->timeline->n_histories + 1),
+              .answered    = CS_ARENA_NEW(request->arena, size_t, request->timeline->n_histories + 1),
               .known       = CS_ARENA_NEW(request->arena, double, request->timeline->n_histories + 1),
               .is_slowed   = CS_ARENA_NEW(request->arena, bool, n_ranks),
               .arrival_s   = CS_ARENA_NEW(request->arena, double, n_ranks),
@@ -781,10 +876,12 @@ cs_status cs_simulate_policy(const cs_policy_request *request, cs_whatif_line *l
     };
     bool is_stuck = false;
 
-    if (w.is_excluded == NULL || w.known == NULL || w.is_slowed == NULL || w.arrival_s == NULL) {
+    if (w.is_excluded == NULL || w.is_replaced == NULL || w.answered == NULL || w.known == NULL ||
+        w.is_slowed == NULL || w.arrival_s == NULL) {
         return CS_NO_MEMORY(err, "the intervals of a job");
     }
     w.members.is_excluded = w.is_excluded;
+    w.members.is_replaced = w.is_replaced;
     CS_TRY(prepare(&w, err));
     while (!is_stuck && w.left > EPSILON && w.now_s < w.intervals.horizon_s) {
         CS_TRY(step(&w, &is_stuck, err));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From faults to histories: see whatif/timeline.h. A fault of a NIC that is down and has others
- * beside it is two spans: dead until it is detected, slow from then on. */
+/* From faults to histories: see whatif/timeline.h. Faults that overlap are merged as those of a
+ * scenario. One that is down is two: nothing is left until it is detected, then what it leaves. */
 #include "whatif/timeline.h"
 
 #include <math.h>
@@ -19,31 +19,47 @@ static uint32_t server_of(const cs_whatif_job *job, size_t fault)
     return cs_server_of(&job->call.scenario.cluster, job->faults[fault].capacity.rank);
 }
 
+/* What faults leave together, step by step. */
+static bool merge(const builder *b, const cs_fault *faults, size_t n, cs_capacity **steps_p,
+                  size_t *n_p)
+{
+    size_t wrong;
+
+    return cs_faults_merge(&b->job->call.scenario.cluster, faults, n, CS_MAY_LOSE_SERVERS, b->arena,
+                           steps_p, n_p, &wrong, NULL) == CS_OK;
+}
+
+/* A fault that is down takes all of the server until it is detected. */
 static bool build_spans(const builder *b, cs_history *history)
 {
-    cs_capacity *spans = CS_ARENA_NEW(b->arena, cs_capacity, 2 * b->n);
-    size_t       n     = 0;
+    cs_fault    *faults = CS_ARENA_NEW(b->arena, cs_fault, 2 * b->n);
+    cs_capacity *spans  = NULL;
+    size_t       n = 0, n_steps = 0, kept = 0;
 
-    for (size_t i = 0; spans != NULL && i < b->n; i++) {
-        cs_capacity left = b->faults[i].capacity, dead = left;
-        if (b->faults[i].is_down) {
-            bool is_lost = isinf(left.slowdown);
-            dead.until_s =
-                is_lost ? left.until_s : fmin(left.until_s, left.from_s + b->job->timers.detect_s);
-            left.from_s   = dead.until_s;
-            dead.slowdown = (double)INFINITY;
-            if (dead.until_s > dead.from_s) {
-                spans[n++] = dead;
-            }
+    for (size_t i = 0; faults != NULL && i < b->n; i++) {
+        cs_fault dead = b->faults[i];
+        faults[n++]   = dead;
+        if (dead.is_down) {
+            cs_capacity *c = &dead.capacity;
+            c->until_s     = fmin(c->until_s, c->from_s + b->job->timers.detect_s);
+            c->slowdown    = (double)INFINITY;
+            dead.is_nic    = false;
         }
-        if (left.from_s < left.until_s && left.slowdown > 1) {
-            left.slowdown = left.slowdown >= CS_MAX_SLOWDOWN ? (double)INFINITY : left.slowdown;
-            spans[n++]    = left;
+        if (dead.is_down && dead.capacity.until_s > dead.capacity.from_s) {
+            faults[n++] = dead;
+        }
+    }
+    if (faults == NULL || !merge(b, faults, n, &spans, &n_steps)) {
+        return false;
+    }
+    for (size_t i = 0; i < n_steps; i++) {
+        if (spans[i].slowdown > 1) {
+            spans[kept++] = spans[i];
         }
     }
     history->spans   = spans;
-    history->n_spans = n;
-    return spans != NULL;
+    history->n_spans = kept;
+    return true;
 }
 
 /* Are the slowdowns the same state? */
@@ -56,6 +72,7 @@ static bool is_same(double a, double b, double tolerance_ratio)
 typedef struct watcher {
     double     tolerance_ratio, detect_s;
     double     since_s, slowdown;
+    bool       is_down; /* of that state */
     double     known_slowdown;
     cs_notice *notices;
     size_t     n;
@@ -65,13 +82,13 @@ typedef struct watcher {
 static void watch_end(watcher *w, double until_s)
 {
     if (until_s - w->since_s >= w->detect_s && w->slowdown != w->known_slowdown) {
-        w->notices[w->n++] = (cs_notice){w->since_s + w->detect_s, w->slowdown};
+        w->notices[w->n++] = (cs_notice){w->since_s + w->detect_s, w->slowdown, w->is_down};
         w->known_slowdown  = w->slowdown;
     }
 }
 
 /* From `from_s` on the server is as slow as that. */
-static void watch(watcher *w, double from_s, double slowdown)
+static void watch(watcher *w, double from_s, double slowdown, bool is_down)
 {
     if (is_same(slowdown, w->slowdown, w->tolerance_ratio)) {
         return;
@@ -79,25 +96,43 @@ static void watch(watcher *w, double from_s, double slowdown)
     watch_end(w, from_s);
     w->since_s  = from_s;
     w->slowdown = slowdown;
+    w->is_down  = is_down;
+}
+
+/* Has a NIC died before `until_s`, of the faults from *next_p on, which is moved on? */
+static bool has_died(const builder *b, size_t *next_p, double until_s)
+{
+    bool has_died = false;
+
+    for (; *next_p < b->n && b->faults[*next_p].capacity.from_s < until_s; ++*next_p) {
+        const cs_fault *f = &b->faults[*next_p];
+        has_died          = has_died || f->is_down || isinf(f->capacity.slowdown);
+    }
+    return has_died;
 }
 
 static bool build_notices(const builder *b, cs_history *history)
 {
+    cs_capacity *steps = NULL;
+    size_t       n = 0, next = 0;
+
+    if (!merge(b, b->faults, b->n, &steps, &n)) {
+        return false;
+    }
     watcher w = {.tolerance_ratio = b->job->timers.tolerance_ratio,
                  .detect_s        = b->job->timers.detect_s,
                  .slowdown        = 1,
                  .known_slowdown  = 1,
-                 .notices         = CS_ARENA_NEW(b->arena, cs_notice, 2 * b->n + 2)};
-
+                 .notices         = CS_ARENA_NEW(b->arena, cs_notice, 2 * n + 2)};
     if (w.notices == NULL) {
         return false;
     }
-    for (size_t i = 0; i < b->n; i++) {
-        const cs_capacity *c       = &b->faults[i].capacity;
-        bool               touches = i + 1 < b->n && b->faults[i + 1].capacity.from_s == c->until_s;
-        watch(&w, c->from_s, c->slowdown);
+    for (size_t i = 0; i < n; i++) {
+        const cs_capacity *c       = &steps[i];
+        bool               touches = i + 1 < n && steps[i + 1].from_s == c->until_s;
+        watch(&w, c->from_s, c->slowdown, has_died(b, &next, c->until_s));
         if (!touches && !isinf(c->until_s)) {
-            watch(&w, c->until_s, 1);
+            watch(&w, c->until_s, 1, false);
         }
     }
     watch_end(&w, (double)INFINITY);
@@ -198,7 +233,7 @@ void cs_timeline_free(cs_timeline *timeline)
     *timeline = (cs_timeline){0};
 }
 
-double cs_known_slowdown_at(const cs_history *history, double time_s, double delay_s)
+size_t cs_notices_at(const cs_history *history, double time_s, double delay_s)
 {
     size_t low = 0, high = history->n_notices;
 
@@ -210,7 +245,14 @@ double cs_known_slowdown_at(const cs_history *history, double time_s, double del
             high = middle;
         }
     }
-    return low > 0 ? history->notices[low - 1].slowdown : 1;
+    return low;
+}
+
+double cs_known_slowdown_at(const cs_history *history, double time_s, double delay_s)
+{
+    size_t n = cs_notices_at(history, time_s, delay_s);
+
+    return n > 0 ? history->notices[n - 1].slowdown : 1;
 }
 
 double cs_next_event(const cs_timeline *timeline, double time_s)

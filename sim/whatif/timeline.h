@@ -16,6 +16,7 @@
 typedef struct cs_notice {
     double from_s;
     double slowdown; /* >= 1 */
+    bool   is_down;  /* a NIC has died, not only slowed */
 } cs_notice;
 
 typedef struct cs_history {
@@ -39,7 +40,10 @@ CS_MUST_CHECK cs_status cs_timeline_build(const cs_whatif_job *job, cs_timeline 
                                           cs_error *err);
 void                    cs_timeline_free(cs_timeline *timeline);
 
-/* The slowdown that is known, when it takes `delay_s` after a notice to act upon it. */
+/* How many notices are known, when it takes `delay_s` after a notice to act upon it. */
+size_t cs_notices_at(const cs_history *history, double time_s, double delay_s);
+
+/* The slowdown of the last of them. */
 double cs_known_slowdown_at(const cs_history *history, double time_s, double delay_s);
 
 /* The first event after a time; INFINITY: none. */

@@ -104,7 +104,10 @@ static void add_stops(cs_text *text, const cs_whatif_line *line, const kind_sum 
     }
     if (sums[CS_INTERVAL_RESTART].duration_s > 0) {
         add_separator(text, count);
-        cs_text_add(text, "%.4g s stopped to restart", sums[CS_INTERVAL_RESTART].duration_s);
+        cs_text_add(text, "%.4g s stopped %s", sums[CS_INTERVAL_RESTART].duration_s,
+                    line->policy->kind == CS_POLICY_SPARE    ? "until a spare server took over"
+                    : line->policy->kind == CS_POLICY_SHRINK ? "to go on without a server"
+                                                             : "to restart");
     }
     if (sums[CS_INTERVAL_RESTART].lost > 0) {
         add_separator(text, count);
@@ -159,6 +162,16 @@ static void add_paces(cs_text *text, const cs_whatif_job *job, const cs_whatif_r
     add_healthy(text, job, report, &sums[CS_INTERVAL_HEALTHY], count);
 }
 
+/* Spare servers wait for their turn, and are paid for. */
+static double idle_gpu_hours(const cs_whatif_job *job, const cs_whatif_line *line)
+{
+    bool has_spares = line->policy->kind == CS_POLICY_SPARE && job->spares > 0;
+
+    return has_spares ? line->total_s * job->spares * job->call.scenario.cluster.gpus_per_server /
+                            S_PER_HOUR
+                      : 0;
+}
+
 static void add_reason_text(const cs_whatif_job *job, const cs_whatif_report *report,
                             const cs_whatif_line *line, cs_text *text)
 {
@@ -180,6 +193,11 @@ static void add_reason_text(const cs_whatif_job *job, const cs_whatif_report *re
     }
     add_paces(text, job, report, line, sums, &count);
     add_stops(text, line, sums, &count);
+    if (idle_gpu_hours(job, line) > 0) {
+        add_separator(text, &count);
+        cs_text_add(text, "%.3g GPU-hours of %u spare server%s", idle_gpu_hours(job, line),
+                    job->spares, job->spares > 1 ? "s" : "");
+    }
 }
 
 /* ---- lines ---- */
@@ -192,6 +210,7 @@ static void count_loss(const cs_whatif_job *job, const cs_whatif_report *report,
     bool   is_none = isfinite(lost_s) && fabs(lost_s) <= LEAST_LOSS * line->total_s;
 
     line->lost_gpu_hours = is_none ? 0 : lost_s * job->call.scenario.cluster.n_ranks / S_PER_HOUR;
+    line->lost_gpu_hours += idle_gpu_hours(job, line);
 }
 
 /* Of all lines, against that of the policy behind `healthy`; they are in the job's order still. */

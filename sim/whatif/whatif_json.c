@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A job on NICs that fail, from JSON: see whatif/whatif_json.h. The timeline of faults and the
- * bandwidth trace become one list of faults, sorted by server and time, of which none may overlap:
- * a trace is one fault per line whose rate is below the NIC's. */
+ * bandwidth trace become one list of faults, sorted by server and time, which may overlap: a trace
+ * is one fault per line whose rate is below the NIC's. */
 #include "whatif/whatif_json.h"
 
 #include "scenario/scenario_json.h"
@@ -23,12 +23,14 @@ enum { MAX_CALLS = 100000 };
 #define LEAST_TURN_S   1e-3
 #define MAX_LEVEL      1000
 #define NO_FAULT       SIZE_MAX /* the fault is of the trace */
+#define SHRINK_S       60       /* assumptions: sim/doc/whatif.md says so */
+#define SPARE_S        180
 
 /* The policies that are no algorithm. */
 static const cs_whatif_policy plain_policies[] = {
-    {.name = "healthy", .kind = CS_POLICY_HEALTHY},
-    {.name = "iccl", .kind = CS_POLICY_KEEP},
-    {.name = "exclude", .kind = CS_POLICY_EXCLUDE},
+    {.name = "healthy", .kind = CS_POLICY_HEALTHY}, {.name = "iccl", .kind = CS_POLICY_KEEP},
+    {.name = "exclude", .kind = CS_POLICY_EXCLUDE}, {.name = "shrink", .kind = CS_POLICY_SHRINK},
+    {.name = "restart", .kind = CS_POLICY_RESTART}, {.name = "spare", .kind = CS_POLICY_SPARE},
     {.name = "wait", .kind = CS_POLICY_WAIT},
 };
 static const char *const default_policies[] = {"iccl", "r2ccl", "optcc", "exclude", "wait"};
@@ -59,8 +61,8 @@ static double ib_detect_s(uint32_t timeout, uint32_t retry_count)
 #define TIME(type, field, key, ...)                                                                \
     CS_KEY(type, field, key, .unit = CS_UNIT_TIME, .max = MAX_TIME_S, __VA_ARGS__)
 static const cs_field job_fields[] = {
-    CS_KEY(cs_whatif_job, iterations, "iterations", .min = 1, .max = MAX_ITERATIONS, .is_required = true,
-           .help = "of the job"),
+    CS_KEY(cs_whatif_job, iterations, "iterations", .fallback = 1, .min = 1, .max = MAX_ITERATIONS,
+           .help = "of the job; required, but with the key 'failures'"),
     TIME(cs_whatif_job, compute_s, "compute", .is_required = true, .help = "of an iteration"),
     CS_KEY(cs_whatif_job, call.scenario.bytes, "bytes", .unit = CS_UNIT_SIZE, .min = 1, .max = (double)CS_MAX_BYTES,
            .is_required = true, .help = "buffer of one AllReduce call"),
@@ -70,6 +72,8 @@ static const cs_field job_fields[] = {
            .help = "part of the compute time beside which calls may run"),
     CS_KEY(cs_whatif_job, batch, "batch", .max = MAX_BATCH, .has_null = true,
            .help = "samples of an iteration, of all ranks together; null: not known"),
+    CS_KEY(cs_whatif_job, spares, "spares", .fallback = 1, .max = CS_MAX_RANKS,
+           .help = "servers that stand by for the policy spare"),
     TIME(cs_whatif_job, horizon_s, "horizon", .fallback = (double)INFINITY, .has_null = true,
          .is_above = true, .help = "the job is watched until then; null: to its end"),
     CS_FIELD_END,
@@ -90,7 +94,11 @@ static const cs_field timers_fields[] = {
     CS_KEY(timers_keys, preset, "preset", .choices = "default|nccl", .help = "for those not given"),
     TIMER(detect_s, "detect", .help = "until a change is noticed"),
     TIMER(reschedule_s, "reschedule", .help = "until another schedule is ready"),
-    TIMER(restart_s, "restart", .help = "stop, restart, recompute since the last checkpoint"),
+    TIMER(restart_s, "restart", .help = "stop and restart; without 'checkpoint' also recompute since the last one"),
+    CS_KEY(timers_keys, timers.checkpoint, "checkpoint", .max = MAX_ITERATIONS, .has_null = true,
+           .help = "iterations from one to the next, what follows is lost by a restart; null: 'restart' counts it"),
+    TIMER(shrink_s, "shrink", .help = "until the others go on without a server"),
+    TIMER(spare_s, "spare", .help = "until a spare server has taken over"),
     TIME(timers_keys, timers.rejoin_s, "rejoin", .fallback = (double)INFINITY, .has_null = true, .help = "stop to take a repaired server in; null: never"),
     CS_KEY(timers_keys, ib_timeout, "ib_timeout", .min = 1, .max = 31, .help = "NCCL_IB_TIMEOUT, of nccl"),
     CS_KEY(timers_keys, ib_retry_count, "ib_retry_count", .min = 1, .max = 7,
@@ -145,13 +153,16 @@ static void read_timers(cs_reading *r, const cs_place *place, const cs_field *ro
                            .detect_s     = given_or(keys.timers.detect_s, detect_s),
                            .reschedule_s = given_or(keys.timers.reschedule_s, preset->reschedule_s),
                            .restart_s    = given_or(keys.timers.restart_s, preset->restart_s),
+                           .checkpoint   = keys.timers.checkpoint,
+                           .shrink_s     = given_or(keys.timers.shrink_s, SHRINK_S),
+                           .spare_s      = given_or(keys.timers.spare_s, SPARE_S),
                            .rejoin_s     = keys.timers.rejoin_s,
                            .tolerance_ratio = keys.timers.tolerance_ratio};
 }
 
 /* ---- policies ---- */
 
-#define PLAIN_NAMES "healthy, iccl, exclude, wait"
+#define PLAIN_NAMES "healthy, iccl, exclude, shrink, restart, spare, wait"
 
 static const cs_whatif_policy *find_plain(const char *name)
 {
@@ -177,7 +188,7 @@ static const cs_field policy_fields[] = {
 };
 static const cs_field policy_forms[] = {
     {.name = "name", .type = CS_FIELD_PLUG_IN, .names = &cs_algorithm_names,
-     .choices = "healthy|iccl|exclude|wait"},
+     .choices = "healthy|iccl|exclude|shrink|restart|spare|wait"},
     {.name = "keys", .type = CS_FIELD_OBJECT, .fields = policy_fields},
     CS_FIELD_END,
 };
@@ -459,27 +470,28 @@ static void check_fault(cs_reading *r, const cs_place *item, void *object)
     cs_place  down = cs_place_get(item, "down");
 
     cs_fault_check(r, item, f->is_down ? NULL : " (or \"down\": true)", f);
-    if (isinf(f->capacity.slowdown) && down.node != NULL && !f->is_down && !cs_reading_failed(r)) {
+    if (isinf(f->capacity.slowdown) && !f->is_nic && down.node != NULL && !f->is_down &&
+        !cs_reading_failed(r)) {
         CS_REFUSE(r, &down, CS_EINVAL, "is false, but a %s of null means a dead NIC",
                   cs_fault_key(f->kind));
     }
-    f->is_down = f->is_down || isinf(f->capacity.slowdown);
+    f->is_down = f->is_down || (isinf(f->capacity.slowdown) && !f->is_nic);
     cs_fault_check_span(r, item, f);
 }
 
 /* clang-format off */
 static const cs_field fault_fields[] = {
-    CS_KEY(cs_fault, capacity.rank, "rank", .max = CS_MAX_RANKS - 1, .is_rank = true, .is_required = true,
-           .help = "a rank of the server whose NICs fail"),
+    CS_FAULT_WHO_ROWS,
 #define CS_FAULT(kind, key, least, most, slowdown, help_, ...)                                     \
     CS_KEY(cs_fault, value, key, .fallback = (double)INFINITY, .min = (least), .max = (most),      \
-           .has_null = true, .help = help_ "; null: nothing is left"),
+           .has_null = true, .is_ratio = true, .help = help_ "; null: nothing is left"),
 #include "scenario/faults.def"
 #undef CS_FAULT
     CS_KEY(cs_fault, is_down, "down", .max = 1, .help = "no bandwidth until it is detected"),
     TIME(cs_fault, capacity.from_s, "from", .help = "begin, in job time"),
     CS_KEY(cs_fault, capacity.until_s, "until", .unit = CS_UNIT_TIME, .fallback = (double)INFINITY,
            .max = (double)INFINITY, .has_null = true, .help = "end; null: never"),
+    CS_FAULT_FAILOVER_ROW,
     CS_FIELD_END,
 };
 static const cs_field a_fault[] = {
@@ -557,7 +569,7 @@ static void add_trace_of(cs_reading *r, const cs_bandwidth_trace *trace, const t
                               .is_down  = is_dead,
                               .capacity = {cs_server_first(cluster, server),
                                            is_dead ? (double)INFINITY : slowdown,
-                                           trace->time_s[before.index], until_s}};
+                                           trace->time_s[before.index], until_s, false}};
             append(r, list, &fault, cluster, NO_FAULT);
         }
         if (i < trace->n) {
@@ -618,23 +630,24 @@ static int compare(const void *left, const void *right)
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/* Refuse the later one of the first two that overlap, at its place in the configuration. */
-static void check_overlap(cs_reading *r, const cs_place *root, const fault_items *list)
+/* Refuse what cannot be together, at its place in the configuration. */
+static void check_together(cs_reading *r, const cs_place *root, const fault_items *list,
+                           const cs_fault *faults, const cs_cluster *cluster)
 {
-    for (size_t i = 1; i < list->n && !cs_reading_failed(r); i++) {
-        const fault_item *a = &list->items[i - 1], *b = &list->items[i];
-        if (a->server != b->server || a->fault.capacity.until_s <= b->fault.capacity.from_s) {
-            continue;
-        }
-        cs_place faults = cs_place_get(root, "faults");
-        size_t   index  = b->index != NO_FAULT ? b->index : a->index;
-        cs_place item   = cs_place_item(&faults, index);
-        CS_REFUSE(r, &item, CS_EINVAL,
-                  "overlaps another fault of server %u: one holds in [%.15g s, %.15g s), the other "
-                  "from %.15g s on",
-                  a->server, a->fault.capacity.from_s, a->fault.capacity.until_s,
-                  b->fault.capacity.from_s);
+    cs_arena     arena = {0};
+    cs_capacity *steps = NULL;
+    size_t       n = 0, wrong = 0;
+    cs_error     why    = {0};
+    cs_status    status = cs_faults_merge(cluster, faults, list->n, CS_MAY_LOSE_SERVERS, &arena,
+                                          &steps, &n, &wrong, &why);
+
+    if (status == CS_ENOMEM) {
+        (void)CS_NO_MEMORY(&r->error, "faults");
+    } else if (status != CS_OK) {
+        cs_place place = cs_place_get(root, "faults");
+        cs_fault_refuse(r, &place, list->items[wrong].index, &why);
     }
+    cs_arena_free(&arena);
 }
 
 /* "faults", and "bandwidth_trace" beside it. */
@@ -654,7 +667,6 @@ static void read_faults(cs_reading *r, const cs_place *place, const cs_field *ro
         return;
     }
     qsort(list.items, list.n, sizeof *list.items, compare);
-    check_overlap(r, place->parent, &list);
     cs_fault *sorted = CS_ARENA_NEW(r->arena, cs_fault, list.n);
     if (sorted == NULL) {
         (void)CS_NO_MEMORY(&r->error, "faults");
@@ -663,6 +675,7 @@ static void read_faults(cs_reading *r, const cs_place *place, const cs_field *ro
     for (size_t i = 0; i < list.n; i++) {
         sorted[i] = list.items[i].fault;
     }
+    check_together(r, place->parent, &list, sorted, &job->call.scenario.cluster);
     job->faults   = sorted;
     job->n_faults = list.n;
 }
@@ -719,9 +732,11 @@ const cs_field cs_whatif_fields[] = {
     {.name = "profile", .type = CS_FIELD_OBJECT, .fields = profile_fields, .read = read_profile,
      .help = "algorithms run from the begin and know the rates of their last profile"},
     {.name = "death", .type = CS_FIELD_OBJECT, .fields = death_fields, .read = read_death, .help = "a worker that dies"},
+    {.name = "failures", .type = CS_FIELD_OBJECT, .fields = cs_failures_fields, .read = cs_read_failures,
+     .help = "servers that fail again and again, for days"},
     CS_KEY(cs_whatif_job, call.scenario.seed, "seed", .fallback = 1, .max = 0x1p53, .help = "of everything that is random"),
     {.name = "policies", .type = CS_FIELD_LIST, .fields = a_policy, .read = read_policies, .min = 1,
-     .help = "what to do about faults: iccl, exclude, wait and algorithms"},
+     .help = "what to do about faults: iccl, exclude, shrink, restart, spare, wait and algorithms"},
     CS_KEY_LIST(cs_fault_list, faults, n, "faults", a_fault, .read = read_faults, .help = "NICs that fail"),
     {.name = "bandwidth_trace", .type = CS_FIELD_OBJECT, .fields = trace_fields, .read = cs_read_elsewhere,
      .help = "a measured rate of NICs"},
@@ -749,6 +764,7 @@ cs_status cs_whatif_read(const cs_config *config, cs_whatif_job *job_p, cs_error
         cs_place root = cs_place_root(tree);
         cs_fields_default(cs_whatif_fields, &job);
         (void)cs_read_fields(&reading, &root, cs_whatif_fields, &job);
+        cs_check_failures(&reading, &root, &job);
     }
     json_decref(tree);
     job.files = reading.files;
@@ -765,6 +781,7 @@ cs_status cs_whatif_read(const cs_config *config, cs_whatif_job *job_p, cs_error
 void cs_whatif_job_free(cs_whatif_job *job)
 {
     cs_held_files_release(job->files);
+    cs_fault_history_free(&job->history);
     cs_arena_free(&job->arena);
     *job = (cs_whatif_job){0};
 }

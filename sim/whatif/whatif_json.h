@@ -2,7 +2,8 @@
 /* whatif/whatif_json.h -- a job of many iterations on NICs that fail, from a configuration.
  *
  * The keys: name, description, job, algorithm, cluster, model, faults, bandwidth_trace,
- * interference, profile, death, policies, timers, seed (sim/doc/whatif.md says what each means).
+ * interference, profile, death, failures, policies, timers, seed (sim/doc/whatif.md and failures.md
+ * say what each means).
  * Errors are located as those of a scenario are.
  */
 #ifndef CS_WHATIF_WHATIF_JSON_H
@@ -11,6 +12,7 @@
 #include "scenario/fault.h"
 #include "study/config.h"
 #include "whatif/interference.h"
+#include "whatif/outages.h"
 
 /* What a policy does about a fault: enum, and in a few words. */
 #define CS_POLICY_MAP(X)                                                         \
@@ -19,6 +21,9 @@
     X(SWITCH, "another schedule once a fault is known, the job's before")        \
     X(RUN, "another schedule all the time, made for what its last profile saw")  \
     X(EXCLUDE, "stop, restart without the failed server, the job's on the rest") \
+    X(SHRINK, "go on without the failed server, the job's on the rest")          \
+    X(RESTART, "a dead NIC ends the job, which restarts on what is left")        \
+    X(SPARE, "stop, go on with a spare server in the failed one's place")        \
     X(WAIT, "stand still from detection until the repair")
 
 typedef enum cs_policy_kind {
@@ -44,7 +49,8 @@ typedef enum cs_recovery {
     CS_RECOVERY_RESTART, /* from the last checkpoint, without it */
 } cs_recovery;
 
-/* `healthy`, `iccl` (keep), `exclude`, `wait`, or the name of an algorithm to run or switch to. */
+/* `healthy`, `iccl` (keep), `exclude`, `shrink`, `restart`, `spare`, `wait`, or the name of an
+ * algorithm to run or switch to. */
 typedef struct cs_whatif_policy {
     const char        *name; /* its label; static storage or the arena's */
     cs_policy_kind     kind;
@@ -82,11 +88,15 @@ typedef struct cs_death {
 /* How fast things are noticed and done. */
 typedef struct cs_whatif_timers {
     const char *preset;
-    double      detect_s;        /* a change is noticed if it lasts that long */
-    double      reschedule_s;    /* ... and answered by another schedule after so much more */
-    double      restart_s;       /* stop, restart without a server, recompute what was lost */
-    double      rejoin_s;        /* take a repaired server in again; INFINITY: never */
-    double      tolerance_ratio; /* slowdowns within 1 + this of another count as the same */
+    double      detect_s;     /* a change is noticed if it lasts that long */
+    double      reschedule_s; /* ... and answered by another schedule after so much more */
+    double      restart_s;    /* stop and restart, with or without a server */
+    uint64_t    checkpoint;   /* iterations from one to the next, of which what follows is lost
+                                 by a restart; 0: restart_s counts it */
+    double shrink_s;          /* go on without a server, and nothing is lost */
+    double spare_s;           /* go on with a spare server, from the last checkpoint */
+    double rejoin_s;          /* take a repaired server in again; INFINITY: never */
+    double tolerance_ratio;   /* slowdowns within 1 + this of another count as the same */
 } cs_whatif_timers;
 
 typedef struct cs_whatif_job {
@@ -101,12 +111,15 @@ typedef struct cs_whatif_job {
                                     model; no algorithm */
     uint32_t           calls;    /* per iteration, one after the other */
     cs_whatif_schedule schedule; /* what runs without a fault */
-    const cs_fault    *faults;   /* in job time, sorted by server, then time; none overlap */
+    const cs_fault    *faults;   /* in job time, sorted by server, then time */
     size_t             n_faults;
     cs_interference    interference;
     cs_profiling       profiling;
     cs_death           death;
-    uint64_t           batch; /* samples of an iteration of all ranks; 0: not known */
+    cs_failures        failures;
+    cs_fault_history   history; /* of failures.recorded */
+    uint64_t           batch;   /* samples of an iteration of all ranks; 0: not known */
+    uint32_t           spares;  /* servers that stand by for CS_POLICY_SPARE, and are paid for */
     cs_whatif_timers   timers;
     cs_whatif_policy  *policies; /* in the arena; the first is `healthy` */
     size_t             n_policies;
@@ -119,5 +132,12 @@ CS_MUST_CHECK cs_status cs_whatif_read(const cs_config *config, cs_whatif_job *j
 
 /* `{0}` is allowed. */
 void cs_whatif_job_free(cs_whatif_job *job);
+
+/* ---- the key "failures" (whatif/failures_json.c) ---- */
+extern const cs_field cs_failures_fields[];
+cs_field_read         cs_read_failures; /* of a cs_whatif_job */
+
+/* Refuse keys that do not go with "failures". */
+void cs_check_failures(cs_reading *r, const cs_place *root, const cs_whatif_job *job);
 
 #endif

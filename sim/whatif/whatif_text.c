@@ -55,6 +55,34 @@ static void add_changes(const cs_whatif_job *job, const cs_whatif_report *report
     cs_text_add(text, "replays: %llu\n\n", (unsigned long long)report->replays);
 }
 
+static bool has_policy(const cs_whatif_job *job, cs_policy_kind kind)
+{
+    for (size_t i = 0; i < job->n_policies; i++) {
+        if (job->policies[i].kind == kind) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The timers that not every job has a use for. */
+static void add_stop_timers(const cs_whatif_job *job, cs_text *text)
+{
+    const cs_whatif_timers *t = &job->timers;
+
+    if (t->checkpoint > 0) {
+        cs_text_add(text, "a checkpoint every %llu iterations, ",
+                    (unsigned long long)t->checkpoint);
+    }
+    if (has_policy(job, CS_POLICY_SHRINK)) {
+        cs_text_add(text, "shrink %.4g s, ", t->shrink_s);
+    }
+    if (has_policy(job, CS_POLICY_SPARE)) {
+        cs_text_add(text, "%u spare%s in %.4g s, ", job->spares, job->spares == 1 ? "" : "s",
+                    t->spare_s);
+    }
+}
+
 static void add_head(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text)
 {
     const cs_whatif_timers *t = &job->timers;
@@ -76,6 +104,7 @@ static void add_head(const cs_whatif_job *job, const cs_whatif_report *report, c
     }
     cs_text_add(text, "timers (%s): detect %.4g s, reschedule %.4g s, restart %.4g s, ", t->preset,
                 t->detect_s, t->reschedule_s, t->restart_s);
+    add_stop_timers(job, text);
     if (isinf(t->rejoin_s)) {
         cs_text_add(text, "no rejoin\n%s", is_changing(job) ? "" : "\n");
     } else {
@@ -291,6 +320,9 @@ static const cs_column timer_columns[]   = {
       CS_COLUMN(cs_whatif_timers, detect_s),
       CS_COLUMN(cs_whatif_timers, reschedule_s),
       CS_COLUMN(cs_whatif_timers, restart_s),
+      CS_COLUMN(cs_whatif_timers, shrink_s),
+      CS_COLUMN(cs_whatif_timers, spare_s),
+      CS_COLUMN_AS("checkpoint_iterations", cs_whatif_timers, checkpoint),
       CS_COLUMN(cs_whatif_timers, rejoin_s),
       CS_COLUMN(cs_whatif_timers, tolerance_ratio),
       CS_COLUMN_END,

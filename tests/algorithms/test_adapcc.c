@@ -79,7 +79,7 @@ Test(adapcc, pairs_may_have_links_of_their_own)
 
 Test(adapcc, a_cluster_shows_its_slow_nics)
 {
-    const cs_capacity slow[] = {{2, 2, 0, (double)INFINITY}, {4, 5, 1e-3, 2e-3}};
+    const cs_capacity slow[] = {{2, 2, 0, (double)INFINITY, false}, {4, 5, 1e-3, 2e-3, false}};
     cs_scenario       s      = {.bytes = 1, .capacity = slow, .n_capacity = 2};
     cs_logical        l;
     cs_error          err = {0};

@@ -658,7 +658,8 @@ Test(adapcc_late, a_fault_never_makes_it_faster)
         double            arrival_s[MOST_RANKS];
         cs_adapcc_options o =
             make_options(1 + ct_below(&rng, 4), 1u << 19, 1 + (int)ct_below(&rng, 2));
-        const cs_capacity slow = {ct_below(&rng, n), ct_uniform(&rng, 1, 4), 0, (double)INFINITY};
+        const cs_capacity slow = {ct_below(&rng, n), ct_uniform(&rng, 1, 4), 0, (double)INFINITY,
+                                  false};
         seen              healthy, faulty;
 
         draw_late(&rng, n, 2 * ct_below(&rng, 1u << (n - 1)), arrival_s);

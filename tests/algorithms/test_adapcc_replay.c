@@ -145,7 +145,7 @@ static void draw_strategy(ct_rng *rng, int trial, draw *d)
     d->scenario      = make_scenario(collectives[trial % 3], n, g, bytes);
     d->scenario.root = ct_below(rng, n);
     if (trial % 4 == 3) {
-        d->slow = (cs_capacity){ct_below(rng, n), 1 + ct_below(rng, 3), 0, (double)INFINITY};
+        d->slow = (cs_capacity){ct_below(rng, n), 1 + ct_below(rng, 3), 0, (double)INFINITY, false};
         d->scenario.capacity   = &d->slow;
         d->scenario.n_capacity = 1;
     }
@@ -334,7 +334,7 @@ Test(adapcc_replay, options_are_resolved)
 /* The algorithm makes trees for all of its collectives, and one slow NIC changes none of that. */
 Test(adapcc_replay, the_algorithm_does_its_collectives)
 {
-    const cs_capacity   slow    = {1, 3, 0, (double)INFINITY};
+    const cs_capacity   slow    = {1, 3, 0, (double)INFINITY, false};
     cs_adapcc_options   options = {.trees = 2, .chunk = CS_AUTO, .moves = 3, .cycle_s = 5e-3};
     const cs_algorithm *adapcc  = NULL;
 
@@ -391,7 +391,7 @@ Test(adapcc_replay, memory_may_end_anywhere)
  */
 Test(adapcc_replay, memory_may_end_in_the_choice)
 {
-    const cs_capacity   slow    = {1, 3, 0, (double)INFINITY};
+    const cs_capacity   slow    = {1, 3, 0, (double)INFINITY, false};
     const cs_algorithm *adapcc  = NULL;
     cs_adapcc_options   options = {.trees = 2, .chunk = CS_AUTO, .moves = 3};
     cs_status           status  = CS_ENOMEM;

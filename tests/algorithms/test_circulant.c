@@ -130,8 +130,8 @@ Test(circulant, slow_nics_slow_every_round)
     for (uint32_t n = 3; n <= EVERY_UP_TO; n++) {
         cs_collective c = collectives[n % 3];
         ct_scene_set(&scene, "circulant", c, n, (uint64_t)n * 100000);
-        scene.capacity[0]         = (cs_capacity){ct_below(&rng, n - 1), 1.5, 0, (double)INFINITY};
-        scene.capacity[1]         = (cs_capacity){n - 1, 4, 0, (double)INFINITY};
+        scene.capacity[0] = (cs_capacity){ct_below(&rng, n - 1), 1.5, 0, (double)INFINITY, false};
+        scene.capacity[1] = (cs_capacity){n - 1, 4, 0, (double)INFINITY, false};
         scene.scenario.capacity   = scene.capacity;
         scene.scenario.n_capacity = 2;
         ct_scene_ready(&scene);
@@ -154,7 +154,7 @@ Test(circulant, late_and_slow)
                      1 + ct_below(&rng, 9999));
         scene.scenario.cluster.gpus_per_server = 2;
         ct_scene_arrive(&scene, &rng, 1e-5);
-        scene.capacity[0]         = (cs_capacity){ct_below(&rng, n), 3, 1e-6, 2e-5};
+        scene.capacity[0]         = (cs_capacity){ct_below(&rng, n), 3, 1e-6, 2e-5, false};
         scene.scenario.capacity   = scene.capacity;
         scene.scenario.n_capacity = 1;
         ct_scene_ready(&scene);
@@ -173,7 +173,7 @@ Test(circulant, no_formula_where_none_holds)
     cr_assert(isnan(scene.algorithm->closed_form_s(&scene.scenario, NULL)), "unequal chunks");
     ct_scene_set(&scene, "circulant", CS_ALLREDUCE, 5, 5000);
     ct_scene_arrive(&scene, &rng, 1e-3);
-    scene.capacity[0]         = (cs_capacity){0, 2, 0, (double)INFINITY};
+    scene.capacity[0]         = (cs_capacity){0, 2, 0, (double)INFINITY, false};
     scene.scenario.capacity   = scene.capacity;
     scene.scenario.n_capacity = 1;
     cr_assert(isnan(scene.algorithm->closed_form_s(&scene.scenario, NULL)), "late and slow");

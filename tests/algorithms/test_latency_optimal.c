@@ -107,7 +107,7 @@ Test(latency_optimal, slow_nics_slow_every_round)
 {
     for (uint32_t n = 2; n <= 130; n++) {
         ct_scene_set(&scene, "latency_optimal", CS_ALLREDUCE, n, 1u << 20);
-        scene.capacity[0]         = (cs_capacity){n / 2, 3, 0, (double)INFINITY};
+        scene.capacity[0]         = (cs_capacity){n / 2, 3, 0, (double)INFINITY, false};
         scene.scenario.capacity   = scene.capacity;
         scene.scenario.n_capacity = 1;
         ct_scene_ready(&scene);

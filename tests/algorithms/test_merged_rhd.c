@@ -136,8 +136,8 @@ Test(merged_rhd, late_ranks_and_slow_nics)
         ct_scene_arrive(&scene, &rng, 1e-3);
         check_formula(n, j, 1, cs_last_arrival(&scene.scenario));
         set(n, (uint64_t)n << ct_below(&rng, 20), j);
-        scene.capacity[0]         = (cs_capacity){ct_below(&rng, n), 2.5, 0, (double)INFINITY};
-        scene.scenario.capacity   = scene.capacity;
+        scene.capacity[0]       = (cs_capacity){ct_below(&rng, n), 2.5, 0, (double)INFINITY, false};
+        scene.scenario.capacity = scene.capacity;
         scene.scenario.n_capacity = 1;
         check_formula(n, j, 2.5, 0);
         ct_scene_arrive(&scene, &rng, 1e-3);

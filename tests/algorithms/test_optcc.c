@@ -2,8 +2,10 @@
 /* OptCC against reference times and its formulas; what it chooses by itself, where the plain ring
  * runs instead and how the result says so; what is refused. */
 #include "algorithms/optcc/time.h"
+#include "base/alloc.h"
 #include "cs/result.h"
 #include "optcc_rows.h"
+#include "support/rng.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -37,7 +39,7 @@ static void make(setup *s, unsigned p, unsigned g, const double *slow, unsigned 
     s->scenario.cluster.fabrics[CS_NIC]    = nic;
     s->scenario.cluster.fabrics[CS_NVLINK] = nvlink;
     for (unsigned i = 0; i < m; i++) {
-        s->capacity[i] = (cs_capacity){i * g, slow[i], 0, (double)INFINITY};
+        s->capacity[i] = (cs_capacity){i * g, slow[i], 0, (double)INFINITY, false};
     }
     cr_assert_eq(cs_algorithm_find("optcc", &s->optcc, NULL), CS_OK);
     cs_fields_default(s->optcc->options, &s->options);
@@ -565,6 +567,94 @@ Test(optcc_choice, exact_predictions_are_the_times_of_replays)
     }
 }
 
+/* ---- against R2CCL ---- */
+
+static double seconds_of(const setup *s, const char *algorithm)
+{
+    setup other = *s;
+
+    cr_assert_eq(cs_algorithm_find(algorithm, &other.optcc, NULL), CS_OK);
+    cs_fields_default(other.optcc->options, &other.options);
+    cr_assert_eq(run(&other), CS_OK, "%s: %s", algorithm, other.err.message);
+    return other.result.elapsed_s;
+}
+
+/* One of eight NICs dead: T0 + x/7 is less than the 2 x of OptCC without bubbles. The result says
+ * what ran, and it is the schedule of `r2ccl`. */
+Test(optcc_choice, r2ccl_runs_where_it_is_faster)
+{
+    setup s;
+    char  text[40];
+
+    make(&s, 8, 8, (double[]){8.0 / 7}, 1, 1u << 30);
+    s.scenario.cluster.fabrics[CS_NIC]    = (cs_fabric){CS_SWITCHED, 3e-6, 50e9};
+    s.scenario.cluster.fabrics[CS_NVLINK] = (cs_fabric){CS_SWITCHED, 1e-6, 450e9};
+    s.scenario.capacity                   = s.capacity;
+    cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
+    cr_assert(s.result.verified);
+    option_text(&s, "chosen", text, sizeof text);
+    cr_assert_str_eq(text, "r2ccl");
+    cr_assert_not_null(s.result.note);
+    cr_expect_not_null(strstr(s.result.note, "r2ccl runs instead"));
+    double auto_s = s.result.elapsed_s;
+    cr_expect_eq(auto_s, seconds_of(&s, "r2ccl"));
+    set(&s, "chosen", "optcc");
+    cr_assert_eq(run(&s), CS_OK);
+    cr_expect_lt(auto_s, s.result.elapsed_s);
+    cs_fields_default(s.optcc->options, &s.options);
+    set(&s, "chosen", "r2ccl");
+    cr_assert_eq(run(&s), CS_OK);
+    cr_expect_eq(auto_s, s.result.elapsed_s);
+    cr_expect_null(s.result.note);
+}
+
+/* A line of one healthy server: OptCC needs a ring of two, R2CCL keeps a slow one as a member. */
+Test(optcc_choice, r2ccl_runs_where_optcc_cannot)
+{
+    setup s;
+    char  text[40];
+
+    make(&s, 3, 1, (double[]){4, 1.05}, 2, 1u << 30);
+    cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
+    option_text(&s, "chosen", text, sizeof text);
+    cr_assert_str_eq(text, "r2ccl");
+    cr_expect_lt(s.result.elapsed_s, fastest_ring_s(&s));
+}
+
+/* Never slower than R2CCL or a ring, never faster than without the fault. */
+Test(optcc_choice, auto_is_the_fastest_of_three)
+{
+    ct_rng   rng     = ct_rng_for(91);
+    uint32_t n_r2ccl = 0;
+
+    for (int i = 0; i < 120; i++) {
+        uint32_t p = 3 + ct_below(&rng, 10), g = 1u << ct_below(&rng, 4), m = 1 + ct_below(&rng, 2);
+        double   slow[2];
+        setup    s;
+        char     text[40];
+        for (int k = 0; k < 2; k++) {
+            slow[k] = ct_below(&rng, 2) ? 8.0 / 7 : ct_uniform(&rng, 1.02, 4);
+        }
+        make(&s, p, g, slow, m, (uint64_t)1 << (10 + ct_below(&rng, 22)));
+        s.scenario.capacity                   = s.capacity;
+        s.scenario.cluster.fabrics[CS_NIC]    = (cs_fabric){CS_SWITCHED, i % 3 * 1e-6, 50e9};
+        s.scenario.cluster.fabrics[CS_NVLINK] = (cs_fabric){CS_SWITCHED, i % 2 * 1e-6, 450e9};
+        cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
+        double got_s = s.result.elapsed_s;
+        cr_assert(s.result.verified && s.result.bound_s <= got_s * (1 + 1e-12));
+        option_text(&s, "chosen", text, sizeof text);
+        n_r2ccl += strcmp(text, "r2ccl") == 0;
+        cr_assert_leq(got_s, fastest_ring_s(&s) * (1 + 1e-12), "p=%u g=%u: ring", p, g);
+        s.scenario.n_capacity = 0;
+        double none_s         = seconds_of(&s, "optcc");
+        s.scenario.n_capacity = m;
+        double r2ccl_s        = seconds_of(&s, "r2ccl");
+        cr_assert(got_s <= r2ccl_s * (1 + 1e-12) || r2ccl_s < none_s, "p=%u g=%u: r2ccl", p, g);
+        cr_assert_geq(got_s, none_s * (1 - 1e-12), "p=%u g=%u: faster than without", p, g);
+    }
+    cr_assert_gt(n_r2ccl, 5);
+}
+
 /* ---- on LogGP ---- */
 
 /* The schedule that `auto` takes on one model, replayed on LogGP: seconds. */
@@ -604,4 +694,160 @@ Test(optcc_choice, what_auto_takes_on_loggp_is_never_slower_than_what_it_takes_o
                           own_s, other_s);
         }
     }
+}
+
+/* ---- a late rank ---- */
+
+/* p ranks, rank `slow` slow by l (none: l = 1), rank `late` late by so many times the buffer. */
+static void make_late(setup *s, unsigned p, unsigned slow, double l, unsigned late, double delay,
+                      uint64_t bytes, double *arrival_s)
+{
+    make(s, p, 1, &l, l > 1, bytes);
+    s->scenario.capacity = s->capacity;
+    s->capacity[0].rank  = slow;
+    for (unsigned r = 0; r < p; r++) {
+        arrival_s[r] = r == late ? delay * (double)bytes / RATE_BPS : 0;
+    }
+    s->scenario.arrival_s = arrival_s;
+}
+
+/* Times of an independent list scheduler that knows the rules of the page alone, the best of five
+ * leads, over the buffer's time. */
+Test(optcc_late, reference_of_interleaved_orders)
+{
+    static const struct {
+        unsigned p, slow, sections;
+        double   l, delay, want;
+    } rows[] = {
+        {5, 0, 64, 1.25, 0.25, 2.0234375},    {5, 0, 64, 1.25, 1.0, 2.33203125},
+        {5, 0, 64, 2, 0.5, 2.609375},         {5, 0, 64, 3, 1.5, 4.625},
+        {9, 0, 128, 1.25, 0.5, 2.078125},     {9, 0, 128, 2, 1.0, 3.1171875},
+        {5, 1, 48, 1.25, 0.5, 2.640625},      {5, 1, 48, 2, 0.25, 3.083333333333},
+        {5, 1, 48, 3, 0.5, 3.895833333333},   {9, 1, 112, 1.25, 1.0, 2.401785714286},
+        {9, 1, 112, 2, 0.25, 2.482142857143}, {9, 1, 112, 3, 1.5, 4.508928571429},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        double arrival_s[16];
+        setup  s;
+        make_late(&s, rows[i].p, rows[i].slow, rows[i].l, 0, rows[i].delay,
+                  (uint64_t)rows[i].sections * 1000000, arrival_s);
+        set(&s, "late", "interleave");
+        set_number(&s, "sections", rows[i].sections);
+        cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
+        cr_assert(s.result.verified);
+        cr_expect(fabs(relative_time(&s) - rows[i].want) < 2e-3 * rows[i].want,
+                  "row %zu: %.12g, want %.12g", i, relative_time(&s), rows[i].want);
+    }
+}
+
+/* Whoever is slow and late, whenever: an AllReduce, above the bound of the slowest rank after the
+ * last arrival, and `auto` is the best of what there is, and not faster than without the fault. */
+Test(optcc_late, auto_is_sound)
+{
+    ct_rng   rng           = ct_rng_for(92);
+    unsigned n_interleaved = 0;
+
+    for (int i = 0; i < 150; i++) {
+        unsigned p = 3 + ct_below(&rng, 10), late = ct_below(&rng, p), slow = ct_below(&rng, p);
+        double   l     = ct_below(&rng, 3) ? ct_uniform(&rng, 1, 2) : ct_uniform(&rng, 2, 4);
+        double   delay = ct_uniform(&rng, 0.01, 2), arrival_s[16], best_s = HUGE_VAL;
+        uint64_t bytes = (uint64_t)1 << (6 + ct_below(&rng, 22));
+        char     text[40];
+        setup    s;
+        slow = ct_below(&rng, 2) ? late : slow;
+        make_late(&s, p, slow, l, late, delay, bytes, arrival_s);
+        s.scenario.cluster.fabrics[CS_NIC].alpha_s = i % 3 * 1e-3 * (double)bytes / RATE_BPS;
+        double least_s                             = arrival_s[late] + l * (double)bytes / RATE_BPS;
+        cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
+        double got_s = s.result.elapsed_s;
+        cr_assert(s.result.verified);
+        cr_assert(s.result.bound_s <= got_s * (1 + 1e-12) &&
+                  s.result.bound_s > least_s * (1 - 1e-9));
+        option_text(&s, "late", text, sizeof text);
+        n_interleaved += strcmp(text, "interleave") == 0;
+        best_s                = fastest_ring_s(&s);
+        s.scenario.n_capacity = 0;
+        cr_assert_geq(got_s, seconds_of(&s, "optcc") * (1 - 1e-12), "p=%u l=%g delay=%g", p, l,
+                      delay);
+        s.scenario.n_capacity = l > 1;
+        cs_fields_default(s.optcc->options, &s.options);
+        set(&s, "late", "delay");
+        cr_assert_eq(run(&s), CS_OK);
+        best_s = fmin(best_s, s.result.elapsed_s);
+        cr_assert_leq(got_s, best_s * (1 + 1e-12));
+        cs_fields_default(s.optcc->options, &s.options);
+        set(&s, "late", "interleave");
+        if (run(&s) == CS_OK) {
+            cr_assert(s.result.verified && s.result.bound_s <= s.result.elapsed_s * (1 + 1e-12));
+        }
+    }
+    cr_assert_gt(n_interleaved, 20, "%u", n_interleaved);
+}
+
+Test(optcc_late, resolved_options_resolve_to_themselves)
+{
+    double arrival_s[16];
+    setup  s;
+
+    make_late(&s, 9, 3, 1.25, 3, 1, 1 << 26, arrival_s);
+    cr_assert_eq(run(&s), CS_OK);
+    double first_s = s.result.elapsed_s;
+    s.options      = s.result.options;
+    cr_assert_eq(run(&s), CS_OK);
+    cr_assert_eq(s.result.elapsed_s, first_s);
+}
+
+static void check_not_interleaved(setup *s, const char *why)
+{
+    set(s, "late", "interleave");
+    cr_assert_eq(run(s), CS_ENOTSUP, "%s", why);
+    cr_expect_str_eq(s->err.where, "algorithm.options.late");
+    cr_expect_not_null(strstr(s->err.message, why), "%s", s->err.message);
+}
+
+Test(optcc_late, what_cannot_be_interleaved_is_refused)
+{
+    double arrival_s[1024];
+    setup  s;
+
+    make(&s, 8, 1, (double[]){2}, 1, 1 << 20);
+    check_not_interleaved(&s, "needs a late rank");
+    make_late(&s, 8, 1, 2, 0, 1, 1 << 20, arrival_s);
+    s.capacity[1]         = (cs_capacity){.rank = 3, .slowdown = 2, .until_s = (double)INFINITY};
+    s.scenario.n_capacity = 2;
+    check_not_interleaved(&s, "one slow NIC at most");
+    make_late(&s, 3, 1, 2, 0, 1, 1 << 20, arrival_s);
+    check_not_interleaved(&s, "two other ranks");
+    make_late(&s, 8, 1, 2, 0, 1, 1 << 20, arrival_s);
+    s.scenario.cluster.gpus_per_server = 2;
+    s.capacity[0].rank                 = 0;
+    check_not_interleaved(&s, "servers of one GPU");
+    make_late(&s, 1024, 1, 2, 0, 1, 1 << 30, arrival_s);
+    check_not_interleaved(&s, "at most 1048576 are accepted");
+    make_late(&s, 8, 1, 2, 0, 1, 100, arrival_s);
+    set(&s, "late", "interleave");
+    set(&s, "sections", "101");
+    cr_assert_eq(run(&s), CS_EINVAL);
+    cr_expect_str_eq(s.err.where, "algorithm.options.sections");
+}
+
+/* Without memory for it the run fails cleanly, wherever that happens. */
+Test(optcc_late, failed_allocations_are_reported)
+{
+    double arrival_s[16];
+    int    passes = 0;
+
+    for (bool failed = true; failed; passes++) {
+        setup s;
+        make_late(&s, 6, 2, 1.5, 2, 1, 1 << 20, arrival_s);
+        set(&s, "late", "interleave");
+        cs_alloc_fail_after(passes);
+        cs_status status = run(&s);
+        cs_alloc_fail_after(-1);
+        failed = status != CS_OK;
+        cr_assert(!failed || status == CS_ENOMEM, "%d: %s", passes, s.err.message);
+        cr_assert_lt(passes, 2000);
+    }
+    cr_assert_gt(passes, 20);
 }

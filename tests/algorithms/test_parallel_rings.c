@@ -134,7 +134,7 @@ Test(parallel_rings, closed_form)
 Test(parallel_rings, a_slow_server_slows_every_ring)
 {
     set("parallel_rings", CS_ALLGATHER, 8, 4, 1 << 20);
-    scene.capacity[0]         = (cs_capacity){0, 2, 0, (double)INFINITY};
+    scene.capacity[0]         = (cs_capacity){0, 2, 0, (double)INFINITY, false};
     scene.scenario.capacity   = scene.capacity;
     scene.scenario.n_capacity = 1;
     ct_scene_ready(&scene);

@@ -99,7 +99,8 @@ Test(reduce_ring, closed_form_of_unequal_hops)
         scene.scenario.cluster.fabrics[CS_NIC].alpha_s = ct_uniform(&rng, 0, 1e-5);
         ct_scene_vary_servers(&scene, &rng);
         if (n > 1 && ct_below(&rng, 2) == 0) {
-            scene.capacity[0] = (cs_capacity){ct_below(&rng, n * l), 3.5, 0, (double)INFINITY};
+            scene.capacity[0] =
+                (cs_capacity){ct_below(&rng, n * l), 3.5, 0, (double)INFINITY, false};
             scene.scenario.capacity   = scene.capacity;
             scene.scenario.n_capacity = 1;
         }

@@ -40,7 +40,7 @@ Test(nccl_trees, have_the_parents_of_nccl)
         cs_arena            arena         = {0};
         cs_tree_pair        pair          = {0};
         const cs_cluster    cluster       = {.n_ranks = n, .gpus_per_server = 1};
-        const cs_tree_shape shape         = {2, 0};
+        const cs_tree_shape shape         = {.n_trees = 2, .root = 0};
         uint32_t            inner[200][2] = {{0}};
         cr_assert_eq(cs_tree_build(&cluster, &shape, &arena, &pair, &err), CS_OK);
         cr_assert_eq(pair.n_edges, 2 * (n - 1));

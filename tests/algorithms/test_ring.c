@@ -60,8 +60,8 @@ Test(ring, slow_nics_slow_every_step)
 {
     for (uint32_t n = 2; n <= 20; n++) {
         ct_scene_set(&scene, "ring", CS_ALLREDUCE, n, 1000u * n);
-        scene.capacity[0]         = (cs_capacity){0, 1.5, 0, (double)INFINITY};
-        scene.capacity[1]         = (cs_capacity){n - 1, 4, 0, (double)INFINITY};
+        scene.capacity[0]         = (cs_capacity){0, 1.5, 0, (double)INFINITY, false};
+        scene.capacity[1]         = (cs_capacity){n - 1, 4, 0, (double)INFINITY, false};
         scene.scenario.capacity   = scene.capacity;
         scene.scenario.n_capacity = 2;
         ct_scene_ready(&scene);
@@ -136,7 +136,7 @@ Test(ring, no_formula_where_none_holds)
     ct_scene_arrive(&scene, &rng, 1e-3);
     cr_assert(isnan(scene.algorithm->closed_form_s(&scene.scenario, NULL)));
     ct_scene_set(&scene, "ring", CS_ALLREDUCE, 4, 4096);
-    scene.capacity[0]         = (cs_capacity){0, 2, 0, 1e-6};
+    scene.capacity[0]         = (cs_capacity){0, 2, 0, 1e-6, false};
     scene.scenario.capacity   = scene.capacity;
     scene.scenario.n_capacity = 1;
     cr_assert(isnan(scene.algorithm->closed_form_s(&scene.scenario, NULL)));

@@ -289,3 +289,38 @@ Test(stragglar_chunks, any_allocation_may_fail)
     starve(20, "auto", "1", "ring");
     starve(2, "auto", "auto", "ring");
 }
+
+/* The late rank's own NIC is slow by l: C - 1 + q rounds of alpha + l x / C at most, whatever C,
+ * and with the best C within 4 % of alpha + l x, which no schedule can beat. */
+Test(stragglar_slow, rounds_of_a_late_rank_with_a_slow_nic)
+{
+    static const double ratios[] = {1.25, 2, 3.5};
+
+    for (uint32_t n = 4; n <= 33; n += 1 + n / 4) {
+        for (size_t i = 0; i < 9; i++) {
+            double   l = ratios[i / 3], delay_s = 1;
+            uint32_t chunks = i % 3 == 0 ? CS_AUTO : log2_of(n) + 1 + (uint32_t)i * n;
+            begin_late(n, 1u << 30, delay_s);
+            scene.capacity[0] =
+                (cs_capacity){.rank = n - 1, .slowdown = l, .until_s = (double)INFINITY};
+            scene.scenario.capacity   = scene.capacity;
+            scene.scenario.n_capacity = 1;
+            if (chunks == CS_AUTO) {
+                set("chunks", "auto");
+            } else {
+                set_number("chunks", chunks);
+            }
+            ct_scene_ready(&scene);
+            double least_s = ct_scene_message_s(&scene, CS_NIC, l * (double)scene.scenario.bytes);
+            double round_s = ct_scene_message_s(
+                &scene, CS_NIC, l * ceil((double)scene.scenario.bytes / option("chunks")));
+            cs_outcome out = ct_scene_replay(&scene, NULL);
+            cr_assert(out.verified);
+            cr_assert_leq(out.exposed_s,
+                          (option("chunks") - 1 + log2_of(n)) * round_s * (1 + 1e-9));
+            cr_assert_geq(out.exposed_s, least_s * (1 - 1e-9));
+            cr_assert(chunks != CS_AUTO || out.exposed_s < 1.15 * least_s, "n=%u l=%g: %g", n, l,
+                      out.exposed_s / least_s);
+        }
+    }
+}

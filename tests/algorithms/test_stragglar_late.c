@@ -99,6 +99,7 @@ Test(stragglar_late, several_late_ranks_of_any_kind)
         uint32_t n = 2 + ct_below(&rng, 20), late = 1 + ct_below(&rng, n - 1);
         begin(n, 1 + ct_below(&rng, 1u << ct_below(&rng, 24)));
         scene.scenario.cluster.gpus_per_server = n % 2 == 0 && i % 3 == 0 ? 2 : 1;
+        set("inside", "flat");
         ct_scene_arrive(&scene, &rng, ct_uniform(&rng, 1e-6, 1e-2));
         set_number("late_ranks", late);
         cs_outcome outcome = run();

@@ -3,8 +3,11 @@
 #include "support/oracle.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 
 static ct_scene scene;
+
+static const char *const gathers[] = {"all", "server"};
 
 static void set(const char *algorithm, uint32_t servers, uint32_t locals, uint64_t bytes)
 {
@@ -25,10 +28,15 @@ Test(two_step_alltoall, complete)
         if (n * l < 2) {
             continue;
         }
-        set("two_step_alltoall", n, l, 12345);
-        ct_scene_ready(&scene);
-        ct_stream stream = ct_scene_judged(&scene);
-        ct_stream_free(&stream);
+        ct_stream stream;
+        for (int way = 0; way < 2; way++) {
+            set("two_step_alltoall", n, l, 12345);
+            ct_scene_option(&scene, "gather", gathers[way]);
+            ct_scene_ready(&scene);
+            stream = ct_scene_judged(&scene);
+            cr_assert_eq(stream.transfers[stream.count - 1].round + 1, scene.plan.n_rounds);
+            ct_stream_free(&stream);
+        }
         set("allpairs", n, l, 12345);
         ct_scene_ready(&scene);
         stream = ct_scene_judged(&scene);
@@ -76,6 +84,36 @@ Test(two_step_alltoall, closed_form)
         ct_scene_ready(&scene);
         double want_s = serial * ct_scene_message_s(&scene, CS_NVLINK, n * block) +
                         (n - 1) * ct_scene_message_s(&scene, CS_NIC, l * block);
+        double form_s = scene.algorithm->closed_form_s(&scene.scenario, &scene.options);
+        double got_s  = ct_scene_replay(&scene, NULL).elapsed_s;
+        cr_assert(ct_is_close(form_s, want_s, 1e-12));
+        cr_assert(ct_is_close(got_s, want_s, 1e-12), "%s: %.17g, not %.17g", ct_scene_text(&scene),
+                  got_s, want_s);
+    }
+}
+
+/* As NCCL's PXN: the blocks for a server are gathered while those for another are on the rails. */
+Test(two_step_alltoall, closed_form_by_server)
+{
+    for (uint32_t i = 0; i < 6 * 5 * 2 * 3; i++) {
+        uint32_t n = 1 + i / 10 % 6, l = 1 + i / 2 % 5;
+        uint32_t serial = i % 2 == 0 ? l - 1 : l > 1, slow = i / 60;
+        double   block = 4096;
+        if (n * l < 2) {
+            continue;
+        }
+        set("two_step_alltoall", n, l, (uint64_t)block * n * l);
+        ct_scene_option(&scene, "gather", "server");
+        scene.scenario.cluster.fabrics[CS_NVLINK].kind = i % 2 == 0 ? CS_SWITCHED : CS_DIRECT;
+        scene.scenario.cluster.fabrics[CS_NVLINK].bandwidth_Bps /= slow == 0 ? 1 : 30 * slow;
+        ct_scene_ready(&scene);
+        double inside_s = serial * ct_scene_message_s(&scene, CS_NVLINK, block);
+        double rails_s  = ct_scene_message_s(&scene, CS_NIC, l * block);
+        double want_s   = n * inside_s; /* the port inside never rests */
+        if (n > 1) {
+            want_s = fmax(want_s, inside_s + (n - 1) * rails_s);
+            want_s = fmax(want_s, (n - 1) * inside_s + rails_s);
+        }
         double form_s = scene.algorithm->closed_form_s(&scene.scenario, &scene.options);
         double got_s  = ct_scene_replay(&scene, NULL).elapsed_s;
         cr_assert(ct_is_close(form_s, want_s, 1e-12));

@@ -9,13 +9,14 @@
 #include "cs/machine.h"
 #include "cs/result.h"
 #include "support/foreign.h"
+#include "support/rng.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CASES_EACH = 500, MOST_RANKS = 36, MOST_FAULTS = 6 };
+enum { CASES_EACH = CT_CASES(500), MOST_RANKS = 36, MOST_FAULTS = 6 };
 
 typedef struct world {
     cs_arena        arena; /* of the topology */
@@ -137,7 +138,7 @@ static void random_faults(world *w, gsl_rng *rng)
         uint32_t server = i * (servers / count + (servers < count));
 
         w->capacity[w->scenario.n_capacity++] = (cs_capacity){
-            cs_server_first(cluster, server), 1 + 3 * gsl_rng_uniform(rng), from_s, until_s};
+            cs_server_first(cluster, server), 1 + 3 * gsl_rng_uniform(rng), from_s, until_s, false};
     }
     w->scenario.capacity = w->capacity;
 }

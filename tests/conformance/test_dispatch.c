@@ -12,7 +12,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-enum { SCENES_EACH = 60 };
+enum { SCENES_EACH = CT_CASES(60) };
 
 static const cs_model *flow(void)
 {
@@ -246,5 +246,5 @@ Test(dispatch, closed_forms_hold_on_flow)
             ct_run_free(&again);
         }
     }
-    cr_assert_gt(n_checked, 100);
+    cr_assert_gt(n_checked, CT_CASES(100));
 }

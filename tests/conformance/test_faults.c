@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { SCENES_EACH = 60 };
+enum { SCENES_EACH = CT_CASES(60) };
 
 /* Have everything chosen that can be. */
 static void choose_all(ct_scene *scene, ct_rng *rng)
@@ -90,7 +90,7 @@ Test(conformance_faults, never_make_anything_faster, .timeout = 250)
                       model->name, without_s, scene.scenario.n_capacity, with_s);
         }
     }
-    cr_assert_gt(seen, 400, "only %zu scenarios had faults and ran", seen);
+    cr_assert_gt(seen, CT_CASES(400), "only %zu scenarios had faults and ran", seen);
 }
 
 /* ---- packets ---- */
@@ -148,8 +148,9 @@ static void slow_one_nic(ct_scene *scene, ct_rng *rng)
     double slowdown = 1 + pow(10, ct_uniform(rng, -3, 2));
     double until_s  = from_s + ct_uniform(rng, 0.01, 1) * unit_s;
 
-    scene->capacity[0] = (cs_capacity){ct_below(rng, scene->scenario.cluster.n_ranks), slowdown,
-                                       from_s, ct_below(rng, 2) == 0 ? (double)INFINITY : until_s};
+    scene->capacity[0] =
+        (cs_capacity){ct_below(rng, scene->scenario.cluster.n_ranks), slowdown, from_s,
+                      ct_below(rng, 2) == 0 ? (double)INFINITY : until_s, false};
     scene->scenario.capacity   = scene->capacity;
     scene->scenario.n_capacity = ct_scene_check(scene, NULL) == CS_OK ? 1 : 0;
 }

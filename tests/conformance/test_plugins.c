@@ -20,15 +20,16 @@ static void check_description(const char *name, const char *summary, const char 
 static bool ends_in(const char *text, const char *end)
 {
     size_t length = strlen(text), size = strlen(end);
-    return length > size && strcmp(text + length - size, end) == 0;
+    return length >= size && strcmp(text + length - size, end) == 0;
 }
 
 /* A real number is a quantity, so its key ends in a unit, or says that it is a ratio (an error rate
- * is one). */
+ * is one, and so is a share). */
 static bool has_unit(const char *name)
 {
     return ends_in(name, "_s") || ends_in(name, "_bytes") || ends_in(name, "_Bps") ||
-           ends_in(name, "_ratio") || ends_in(name, "_fraction") || ends_in(name, "_rate");
+           ends_in(name, "_ratio") || ends_in(name, "_fraction") || ends_in(name, "_rate") ||
+           ends_in(name, "share");
 }
 
 /* Options are numbers, truth values, choices and texts only: they are sent between ranks. */
@@ -250,7 +251,7 @@ Test(plugins, any_allocation_may_fail)
                     bool is_accepted                       = ct_scene_check(&scene, NULL) == CS_OK;
                     scene.scenario.cluster.gpus_per_server = is_accepted ? 4 : 1;
                 }
-                scene.capacity[0]         = (cs_capacity){1, 2, 0, faults == 1 ? 1.0 / 0.0 : 1e-3};
+                scene.capacity[0] = (cs_capacity){1, 2, 0, faults == 1 ? 1.0 / 0.0 : 1e-3, false};
                 scene.scenario.capacity   = scene.capacity;
                 scene.scenario.n_capacity = faults > 0;
                 const cs_job job          = ct_scene_given(&scene, cs_models[m]->name);

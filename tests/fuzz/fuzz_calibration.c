@@ -23,10 +23,37 @@ static void claim_answer(const cs_calibration *calibration, uint64_t bytes)
     FUZZ_CLAIM(isfinite(bandwidth_Bps) && bandwidth_Bps > 0);
 }
 
+/* Every message in reach has a regime, ports and a time. */
+static void claim_level(const cs_level *level)
+{
+    const cs_regime *regimes = level->regimes;
+    cs_regime        regime;
+
+    for (size_t i = 0; i < level->n_regimes; i++) {
+        const uint64_t sizes[] = {regimes[i].min_bytes, regimes[i].max_bytes,
+                                  regimes[i].max_bytes + 1};
+        for (size_t s = 0; s < 3; s++) {
+            if (cs_level_regime(level, sizes[s], false, &regime)) {
+                double time_s = cs_line_at(&regime.line, sizes[s]);
+                FUZZ_CLAIM(isfinite(time_s) && time_s >= 0 && regime.alpha_s >= 0);
+                FUZZ_CLAIM(isfinite(regime.bandwidth_Bps) && regime.bandwidth_Bps > 0);
+            }
+        }
+    }
+}
+
 static void use_calibration(const cs_calibration *calibration)
 {
     cs_text table = {0};
 
+    if (calibration->levels != NULL) {
+        claim_level(&calibration->levels->of[CS_NIC]);
+        claim_level(&calibration->levels->of[CS_NVLINK]);
+        claim_answer(calibration, 1024);
+        cs_calibration_table(calibration, &table);
+        cs_text_free(&table);
+        return;
+    }
     FUZZ_CLAIM(calibration->n_regimes >= 1 && calibration->n_regimes <= CS_MAX_REGIMES);
     for (size_t i = 0; i < calibration->n_regimes; i++) {
         const cs_regime *regime  = &calibration->regimes[i];

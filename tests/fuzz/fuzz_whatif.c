@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cs/result.h"
 #include "fuzz.h"
+#include "whatif/failures.h"
 #include "whatif/whatif.h"
 
 #include <math.h>
@@ -31,7 +32,7 @@ static void claim_faults(const cs_whatif_job *job)
         FUZZ_CLAIM(isfinite(c->from_s) && c->from_s >= 0 && c->from_s < c->until_s);
         FUZZ_CLAIM(c->slowdown > 1 || f->is_down);
         FUZZ_CLAIM(i == 0 || before->rank / g < c->rank / g ||
-                   (before->rank / g == c->rank / g && before->until_s <= c->from_s));
+                   (before->rank / g == c->rank / g && before->from_s <= c->from_s));
     }
 }
 
@@ -79,6 +80,55 @@ static bool is_small(const cs_whatif_job *job)
         is = is_quick(job, &job->policies[i].schedule);
     }
     return is;
+}
+
+/* Are there few servers, and few failures of each of few trials? */
+static bool has_few_failures(const cs_whatif_job *job)
+{
+    const cs_failures *f       = &job->failures;
+    uint32_t           servers = cs_n_servers(&job->call.scenario.cluster) + job->spares;
+    double             n = 0, settings = 1;
+    cs_fleet fleet = {.gpus = job->call.scenario.cluster.gpus_per_server, .nics = f->nics};
+
+    for (size_t i = 0; i < f->n_causes; i++) {
+        n += f->duration_s / f->causes[i].mtbf_s * servers *
+             cs_cause_components(&f->causes[i], &fleet);
+    }
+    settings *= f->n_mtbf_factors > 0 ? (double)f->n_mtbf_factors : 1;
+    settings *= f->n_mttr_factors > 0 ? (double)f->n_mttr_factors : 1;
+    return f->n_mtbf_factors == 0 && n <= MAX_CHANGES && servers <= 4 * MAX_RUN_RANKS &&
+           settings * (double)f->trials <= MAX_STEPS;
+}
+
+static void claim_failures(const cs_failure_report *report)
+{
+    for (size_t i = 0; i < report->n_settings; i++) {
+        for (size_t k = 0; k < report->settings[i].n_lines; k++) {
+            const cs_failure_line *l = &report->settings[i].lines[k];
+            FUZZ_CLAIM(l->lost.value >= 0 && l->lost.value <= l->paid * (1 + 1e-9));
+            FUZZ_CLAIM(l->stalled >= 0 && l->stopped >= 0 && l->redone >= 0 && l->spares >= 0);
+        }
+    }
+}
+
+static void run_failures(const cs_whatif_job *job)
+{
+    cs_failure_report report = {0};
+    cs_error          err    = {0};
+    cs_text           text   = {0};
+    cs_status         status = cs_failures_run(job, 1, &report, &err);
+
+    if (status != CS_OK) {
+        fuzz_claim_error(status, &err);
+        return;
+    }
+    claim_failures(&report);
+    cs_failures_table(job, &report, &text);
+    cs_failures_json(job, &report, &text);
+    cs_failures_csv(job, &report, &text);
+    FUZZ_CLAIM(!text.failed && strlen(text.data) == text.length);
+    cs_text_free(&text);
+    cs_failure_report_free(&report);
 }
 
 static void claim_line(const cs_whatif_job *job, const cs_whatif_line *line)
@@ -152,7 +202,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
         fuzz_claim_error(status, &err);
     } else {
         claim_job(&job);
-        if (is_small(&job)) {
+        if (job.failures.is_there) {
+            if (is_small(&job) && has_few_failures(&job)) {
+                run_failures(&job);
+            }
+        } else if (is_small(&job)) {
             run(&job);
         }
         cs_whatif_job_free(&job);

@@ -126,7 +126,7 @@ Test(loggp, an_exchange_waits_for_both_senders)
 Test(loggp, a_slow_nic_slows_what_flows)
 {
     begin(2, 1);
-    scene.capacity[0]         = (cs_capacity){1, 3, 13, (double)INFINITY};
+    scene.capacity[0]         = (cs_capacity){1, 3, 13, (double)INFINITY, false};
     scene.scenario.capacity   = scene.capacity;
     scene.scenario.n_capacity = 1;
     add(0, 1, 5, CS_OP_COPY, CS_OWN_SRC);

@@ -208,7 +208,7 @@ Test(ns3, has_its_times_forecast_without_ns3)
 /* A schedule that is chosen by forecasts: the same one, which takes as long. */
 Test(ns3, has_the_schedule_chosen_that_packet_has)
 {
-    const cs_capacity slow = {3, 2, 0, (double)INFINITY};
+    const cs_capacity slow = {3, 2, 0, (double)INFINITY, false};
 
     for (uint64_t bytes = 1 << 14; bytes <= 1 << 20 && ct_foreign_model("ns3") != NULL;
          bytes *= 8) {

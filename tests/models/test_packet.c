@@ -212,7 +212,7 @@ Test(packet, nvlink_has_packets_of_its_own)
 /* A NIC has half of its rate from then on. */
 static void slow_down(uint32_t rank, double from_s)
 {
-    scene.capacity[0]         = (cs_capacity){rank, 2, from_s, (double)INFINITY};
+    scene.capacity[0]         = (cs_capacity){rank, 2, from_s, (double)INFINITY, false};
     scene.scenario.capacity   = scene.capacity;
     scene.scenario.n_capacity = 1;
 }

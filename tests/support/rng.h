@@ -10,6 +10,16 @@ typedef struct ct_rng {
     uint64_t state;
 } ct_rng;
 
+/* Every so many'th of the random cases is tried, so many of n: all; with sanitizers, which make
+ * them five to ten times slower and look for other faults, a quarter. scripts/test lets a build
+ * without them try all. */
+#ifdef __SANITIZE_ADDRESS__
+enum { CT_EVERY = 4 };
+#else
+enum { CT_EVERY = 1 };
+#endif
+#define CT_CASES(n) (((n) + CT_EVERY - 1) / CT_EVERY)
+
 /* The seed of this run: COLLSIM_SEED, or 1. */
 uint64_t ct_seed(void);
 

@@ -34,11 +34,14 @@ void ct_scene_option(ct_scene *scene, const char *key, const char *value)
                  CS_OK, "%s=%s: %s", key, value, err.message);
 }
 
+bool ct_makes_trees(const cs_algorithm *algorithm)
+{
+    return algorithm->options != NULL && cs_field_find(algorithm->options, "synthesizer") != NULL;
+}
+
 void ct_scene_hurry(ct_scene *scene)
 {
-    const cs_field *table = scene->algorithm->options;
-
-    if (table != NULL && cs_field_find(table, "synthesizer") != NULL) {
+    if (ct_makes_trees(scene->algorithm)) {
         ct_scene_option(scene, "synthesizer", "code");
     }
 }
@@ -61,9 +64,10 @@ void ct_scene_slow(ct_scene *scene)
     if (row == NULL || row->name == NULL || servers < 2) {
         return;
     }
-    scene->capacity[0]       = (cs_capacity){g, servers % 2 == 0 ? 2.5 : 1.25, 0, (double)INFINITY};
-    scene->capacity[1]       = (cs_capacity){4 * g, 1.5, 0, (double)INFINITY};
-    scene->scenario.capacity = scene->capacity;
+    scene->capacity[0] =
+        (cs_capacity){g, servers % 2 == 0 ? 2.5 : 1.25, 0, (double)INFINITY, false};
+    scene->capacity[1]         = (cs_capacity){4 * g, 1.5, 0, (double)INFINITY, false};
+    scene->scenario.capacity   = scene->capacity;
     scene->scenario.n_capacity = servers >= 8 ? 2 : 1;
     ct_scene_option(scene, "chosen", scene->algorithm->name);
 }
@@ -247,7 +251,7 @@ void ct_scene_break_nics(ct_scene *scene, ct_rng *rng)
                             ct_below(rng, cs_server_gpus(&s->cluster, server));
             double until = lasts ? (double)INFINITY : from_s + ct_uniform(rng, 0.01, 1) * unit_s;
             scene->capacity[s->n_capacity++] =
-                (cs_capacity){rank, pow(10, ct_uniform(rng, 0, 2)), from_s, until};
+                (cs_capacity){rank, pow(10, ct_uniform(rng, 0, 2)), from_s, until, false};
             from_s = until + ct_below(rng, 2) * ct_uniform(rng, 0, unit_s);
         }
     }

@@ -41,7 +41,7 @@ static bench *new_bench(bench *b, uint32_t n, uint32_t g, double x_s, double alp
 /* In the order of ranks. */
 static bench *slow_down(bench *b, uint32_t rank, double ratio)
 {
-    b->capacity[b->scenario.n_capacity++] = (cs_capacity){rank, ratio, 0, (double)INFINITY};
+    b->capacity[b->scenario.n_capacity++] = (cs_capacity){rank, ratio, 0, (double)INFINITY, false};
     return b;
 }
 
@@ -285,7 +285,7 @@ Test(bound, a_slowdown_that_ends_does_not_count)
     expect_silent(&b, "theorem_6");
     expect_silent(&b, "theorem_2");
     expect_best(&b, "t0", 1.75);
-    b.capacity[0] = (cs_capacity){5, 3, 1e-6, (double)INFINITY};
+    b.capacity[0] = (cs_capacity){5, 3, 1e-6, (double)INFINITY, false};
     expect_silent(&b, "theorem_6");
 }
 

@@ -164,6 +164,51 @@ Test(comparison, the_fastest_of_a_row_is_the_best)
     cs_text_free(&text);
 }
 
+/* The critical delay of those that presume a rank late stands behind the bound, and a line says
+ * against what; where that differs from row to row, against the best. */
+Test(comparison, delays_of_those_that_presume_a_late_rank)
+{
+    cs_result   r[5] = {{.algorithm = "ring", .exposed_s = 2e-6, .elapsed_s = 2e-6},
+                        {.algorithm        = "early",
+                         .exposed_s        = 1e-6,
+                         .elapsed_s        = 1e-6,
+                         .critical_delay_s = 0.5e-6,
+                         .delay_reference  = "ring"},
+                        {.algorithm        = "late",
+                         .exposed_s        = 3e-6,
+                         .elapsed_s        = 3e-6,
+                         .critical_delay_s = (double)INFINITY,
+                         .delay_reference  = "ring"},
+                        {.algorithm = "ring", .exposed_s = 2e-6, .elapsed_s = 2e-6},
+                        {.algorithm        = "late",
+                         .exposed_s        = 1e-6,
+                         .elapsed_s        = 1e-6,
+                         .critical_delay_s = 7e-6,
+                         .delay_reference  = "ring"}};
+    cs_compared rows[5];
+    cs_text     text = {0};
+
+    for (int i = 0; i < 5; i++) {
+        rows[i] = (cs_compared){&r[i], "", i < 3, (double)NAN};
+    }
+    cs_comparison(&text, rows, 5);
+    cr_expect_not_null(
+        strstr(text.data, "        bound early from late from  best       setting\n"));
+    cr_expect_not_null(strstr(text.data, " 0.00       0.50     never  early "), "%s", text.data);
+    cr_expect_not_null(strstr(text.data, " 0.00          -      7.00  late "), "%s", text.data);
+    cr_expect_not_null(strstr(text.data,
+                              "\n# early, late from: the delay of the late rank, us, from "
+                              "which on it is faster than ring (collsim critical)\n"));
+    cs_text_free(&text);
+    r[4].delay_reference = "rhd";
+    cs_comparison(&text, rows, 5);
+    cr_expect_not_null(strstr(text.data,
+                              "\n# early from: the delay of the late rank, us, from which "
+                              "on it is faster than ring (collsim critical)\n# late from"));
+    cr_expect_not_null(strstr(text.data, "it is faster than the best plain schedule (collsim"));
+    cs_text_free(&text);
+}
+
 /* allpairs wins on one alpha for all its messages, and says who wins where they cost something. */
 Test(comparison, a_best_that_lives_on_one_alpha_is_marked)
 {
@@ -186,6 +231,21 @@ Test(comparison, a_best_that_lives_on_one_alpha_is_marked)
     cs_comparison(&text, rows, 3);
     cr_expect_not_null(strstr(text.data, " 0.00  allpairs   here\n"), "%s", text.data);
     cr_expect_null(strchr(text.data, '*'));
+    cs_text_free(&text);
+}
+
+/* As many algorithms as there are: all have a column, and the best of all is named. */
+Test(comparison, all_algorithms_have_a_column)
+{
+    cs_text text = {0};
+
+    cr_expect_eq(
+        ct_program("run -a all -n 32 -g 8 -s 256M --bandwidth 50GB/s --late 7=5ms", "2>&1", &text),
+        0);
+    const char *table = strstr(text.data, "# Which schedule?");
+    cr_assert_not_null(table);
+    cr_expect_not_null(strstr(table, " stragglar "), "%s", table);
+    cr_expect_not_null(strstr(table, "  stragglar  nic"), "%s", table);
     cs_text_free(&text);
 }
 

@@ -254,7 +254,7 @@ Test(export_json, slots_are_kept_where_they_are_needed)
 /* Messages of several parts stay what they are: OptCC takes the same time from a file. */
 Test(export_json, joined_messages_come_back)
 {
-    cs_capacity         fault  = {0, 3, 0, (double)INFINITY};
+    cs_capacity         fault  = {0, 3, 0, (double)INFINITY, false};
     cs_fabric           nic    = {CS_SWITCHED, 3e-6, 1e9};
     cs_scenario         s      = {.bytes      = 100000,
                                   .capacity   = &fault,

@@ -374,6 +374,7 @@ static const struct {
     {"stragglar-5ab", {{"sweep.bytes", "[\"3KiB\", \"1MiB\"]"}, {"cluster.ranks", "12"}}},
     {"stragglar-5c", {{"bytes", "64KiB"}}},
     {"stragglar-5de", {{"arrivals.late[0].delay", "1us"}}},
+    {"stragglar-10ab", {{"sweep.bytes", "[\"3KiB\", \"1MiB\"]"}, {"cluster.ranks", "12"}}},
     {"stragglar-6a", {{"sweep.bytes", "[\"3KiB\", \"1MiB\"]"}}},
     {"stragglar-6c", {{"sweep.cluster.ranks", "[100, 110]"}, {"bytes", "1KiB"}}},
     {"stragglar-7a", {{"sweep.cluster.ranks", "[6]"}, {"bytes", "20GiB"}}},

@@ -61,6 +61,12 @@ Test(figure_numbers, measured_numbers_by_hand)
                  1.073741824 / (9 * (3e-6 + a100_ms / 4e3 / 7)));
     expect_value(&data, "4096", "ring_gb_per_s", 4.294967296 / (14 * 3e-6 + 1.75e-3 * a100_ms));
     cs_figure_data_free(&data);
+    compute("stragglar-10ab", &data);
+    expect_value(&data, "512", "stragglar_delayed_gb_per_s",
+                 0.536870912 / (4 * (3e-6 + a100_ms / 8e3)));
+    expect_value(&data, "1024", "ring_gb_per_s",
+                 1.073741824 / (6 * 3e-6 + 1.5e-3 * a100_ms / 4 * 3));
+    cs_figure_data_free(&data);
     compute("stragglar-10c", &data);
     expect_value(&data, "0", "ring_ms", 6 * 3e-3 + 1.5 * a100_ms / 4 * 3);
     cs_figure_data_free(&data);

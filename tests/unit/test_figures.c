@@ -30,6 +30,7 @@ static const struct {
     {"stragglar-7a", 17, 290},
     {"stragglar-7b", 17, 500},
     {"stragglar-9", 17, 665},
+    {"stragglar-10ab", 11, 352},
     {"stragglar-10c", 41, 850},
     {"stragglar-13", 16, 581},
     {"stragglar-14", 16, 581},
@@ -47,8 +48,11 @@ static const struct {
     {"parallel-rings-cif", 7, 62},
     {"parallel-rings-7", 24, 505},
     {"late-gpu", 51, 674},
+    {"failures", 64, 271},
     {"validation", 374, 1432},
-    {"servers-late", 60, 462},
+    {"servers-late", 60, 842},
+    {"servers-slow", 28, 368},
+    {"servers-table", 42, 750},
     {"fidelity", 133, 2000},
     {"optcc-8-packets", 39, 554},
     {"optcc-9-packets", 16, 209},
@@ -674,6 +678,30 @@ Test(own_figures, one_like_a_figure_of_the_folder)
     cr_expect_eq(data.n_failed, 0);
     cr_expect_not_null(strstr(data.script.data, "congestion impact factor"));
     expect_cell(&data, 0, "proposed_ms", 8e-3 + 64e6 / 13.6e6 + 2 * (4e-3 + 64e6 / 100e6));
+    cs_figure_data_free(&data);
+}
+
+/* Delays are found where they are asked for alone, also of a scenario that another run has. */
+Test(own_figures, delays_of_a_run)
+{
+    cs_figure_data data = {0};
+    cs_error       err  = {0};
+
+    put_file(
+        folder, "f.json",
+        "{\"bytes\": 12582912, \"cluster\": {\"ranks\": 4, \"nic\": {\"alpha\": \"3us\", "
+        "\"bandwidth\": "
+        "\"450GB/s\"}}, \"figure\": {\"title\": \"t\", \"columns\": [\"ranks\", \"none_us = 1e6 * "
+        "plain.critical_delay_s\", \"critical_us = 1e6 * asked.critical_delay_s\", \"ideal_us = "
+        "1e6 * "
+        "asked.ideal_delay_s\"], \"runs\": {\"plain\": {\"algorithm\": \"stragglar\"}, \"asked\": "
+        "{\"algorithm\": \"stragglar\", \"delays\": true}}}}");
+    put_file(folder, "f.gp", "");
+    cr_assert_eq(compute_own("f.json", &data, &err), CS_OK, "%s", err.message);
+    double x_us = 12582912 / 450e3;
+    cr_expect_eq(strncmp(strchr(data.csv.data, '\n'), "\n4,,", 4), 0, "%s", data.csv.data);
+    expect_cell(&data, 0, "critical_us", x_us / 2);
+    expect_cell(&data, 0, "ideal_us", 2 * (3 + x_us / 3));
     cs_figure_data_free(&data);
 }
 

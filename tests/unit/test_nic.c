@@ -11,6 +11,7 @@
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,9 +65,27 @@ static cs_calibration log_of(double a, double b)
 
 static const char *const rings[] = {"nccl_rings"};
 
+/* A NIC that fails, as a question has it. */
+typedef struct nic_fault {
+    uint32_t server, nic;
+    double   slowdown; /* INFINITY: it is dead */
+} nic_fault;
+
+static cs_status set_fault(cs_config *config, const nic_fault *f, cs_error *err)
+{
+    char text[120], slowdown[40] = "null";
+
+    if (isfinite(f->slowdown)) {
+        snprintf(slowdown, sizeof slowdown, "%.17g", f->slowdown);
+    }
+    snprintf(text, sizeof text, "{\"server\": %u, \"nic\": %u, \"slowdown\": %s}", f->server,
+             f->nic, slowdown);
+    return cs_config_set(config, "faults[]", text, "--kill-nic", err);
+}
+
 /* The question about two DGX A100, of all that is not said: one algorithm. */
-static cs_status ask(const cs_calibration *c, const cs_nic_fault *faults, size_t n,
-                     const char *model, cs_nic_question q, cs_nic_report *report, cs_error *err)
+static cs_status ask(const cs_calibration *c, const nic_fault *faults, size_t n, const char *model,
+                     cs_nic_question q, cs_nic_report *report, cs_error *err)
 {
     cs_config *config = NULL;
     cs_status  status = cs_config_new(&config, err);
@@ -75,8 +94,9 @@ static cs_status ask(const cs_calibration *c, const cs_nic_fault *faults, size_t
     q.topology    = q.topology != NULL ? q.topology : "dgx-a100";
     q.calibration = c;
     q.bytes       = q.bytes > 0 ? q.bytes : BYTES;
-    q.faults      = faults;
-    q.n_faults    = n;
+    for (size_t i = 0; status == CS_OK && i < n; i++) {
+        status = set_fault(config, &faults[i], err);
+    }
     if (status == CS_OK && model != NULL) {
         status = cs_config_set(config, "model.name", model, "--model", err);
     }
@@ -87,7 +107,7 @@ static cs_status ask(const cs_calibration *c, const cs_nic_fault *faults, size_t
     return status;
 }
 
-static cs_nic_report answer(const cs_calibration *c, const cs_nic_fault *faults, size_t n,
+static cs_nic_report answer(const cs_calibration *c, const nic_fault *faults, size_t n,
                             const char *model, cs_nic_question q)
 {
     cs_nic_report report = {0};
@@ -117,7 +137,7 @@ static const cs_nic_line *line_of(const cs_nic_report *r, const char *name, cs_n
 Test(nic, a_dead_one_leaves_the_rate_of_the_others)
 {
     const cs_calibration c     = log_of(a_s(), b_s());
-    const cs_nic_fault   fault = {1, 3, (double)INFINITY};
+    const nic_fault      fault = {1, 3, (double)INFINITY};
     cs_nic_report        r     = answer(&c, &fault, 1, NULL, only_rings);
     const cs_nic_line   *line  = &r.lines[0];
     const double         l = NICS / (NICS - 1.0), busbw = steps / RANKS * (double)BYTES / 1e9;
@@ -148,7 +168,7 @@ Test(nic, a_slow_one_costs_what_its_striping_makes_of_it)
 {
     const cs_calibration c             = log_of(a_s(), b_s());
     const double         L             = 4;
-    const cs_nic_fault   fault         = {0, 7, L};
+    const nic_fault      fault         = {0, 7, L};
     cs_nic_report        r             = answer(&c, &fault, 1, NULL, only_rings);
     const double want[CS_NIC_SHARINGS] = {[CS_NIC_POOLED_SHARES]  = NICS / (NICS - 1 + 1 / L),
                                           [CS_NIC_EQUAL_SHARES]   = L,
@@ -173,7 +193,7 @@ Test(nic, a_slow_one_costs_what_its_striping_makes_of_it)
 Test(nic, several_count_per_server)
 {
     const cs_calibration c        = log_of(a_s(), b_s());
-    const cs_nic_fault   faults[] = {{1, 0, (double)INFINITY}, {0, 2, 2}, {1, 5, (double)INFINITY}};
+    const nic_fault      faults[] = {{1, 0, (double)INFINITY}, {0, 2, 2}, {1, 5, (double)INFINITY}};
     cs_nic_report        r        = answer(&c, faults, 3, NULL, only_rings);
 
     cr_assert_eq(r.n_failed, 2);
@@ -191,7 +211,7 @@ Test(nic, several_count_per_server)
 Test(nic, a_log_that_is_faster_than_rings_was_of_another_schedule)
 {
     const cs_calibration c     = log_of(a_s(), b_s() * RATE / 28e9);
-    const cs_nic_fault   fault = {0, 0, (double)INFINITY};
+    const nic_fault      fault = {0, 0, (double)INFINITY};
     cs_nic_report        r     = answer(&c, &fault, 1, NULL, only_rings);
 
     cr_expect_str_eq(r.baseline, "parallel_rings");
@@ -209,9 +229,9 @@ Test(nic, a_log_that_is_faster_than_rings_was_of_another_schedule)
  */
 Test(nic, between_two_regimes_lies_their_join)
 {
-    cs_calibration     c     = log_of(a_s(), b_s());
-    const cs_nic_fault fault = {0, 0, (double)INFINITY};
-    double             a = 0, b = 0;
+    cs_calibration  c     = log_of(a_s(), b_s());
+    const nic_fault fault = {0, 0, (double)INFINITY};
+    double          a = 0, b = 0;
 
     c.n_regimes                      = 2;
     c.regimes[1]                     = log_of(2 * a_s(), b_s() * 1.5).regimes[0];
@@ -235,8 +255,8 @@ Test(nic, between_two_regimes_lies_their_join)
  */
 Test(nic, a_captured_run_says_what_ran)
 {
-    cs_calibration     c     = log_of(a_s(), b_s() * GPUS);
-    const cs_nic_fault fault = {0, 0, (double)INFINITY};
+    cs_calibration  c     = log_of(a_s(), b_s() * GPUS);
+    const nic_fault fault = {0, 0, (double)INFINITY};
 
     memcpy(c.schedule, "ring", sizeof "ring");
     cs_nic_report r = answer(&c, &fault, 1, NULL, only_rings);
@@ -251,7 +271,7 @@ Test(nic, a_captured_run_says_what_ran)
 Test(nic, servers_that_differ_are_refused)
 {
     cs_calibration        c      = log_of(a_s(), b_s());
-    const cs_nic_fault    fault  = {0, 0, 2};
+    const nic_fault       fault  = {0, 0, 2};
     const cs_nic_question q      = {.topology = "adapcc"};
     cs_nic_report         report = {0};
     cs_error              err    = {0};
@@ -264,8 +284,8 @@ Test(nic, servers_that_differ_are_refused)
 /* An interval that has no end at one side is none. */
 Test(nic, intervals_without_ends_are_none)
 {
-    cs_calibration     c                   = log_of(a_s(), b_s());
-    const cs_nic_fault fault               = {0, 0, (double)INFINITY};
+    cs_calibration  c                      = log_of(a_s(), b_s());
+    const nic_fault fault                  = {0, 0, (double)INFINITY};
     c.regimes[0].line.slope_low_s_per_byte = 0;
     cs_nic_report r                        = answer(&c, &fault, 1, NULL, only_rings);
 
@@ -279,7 +299,7 @@ Test(nic, other_models_and_collectives_take_the_time_of_the_log)
 {
     static const char *const   models[] = {"alpha-beta", "loggp", "flow"};
     static const cs_collective done[] = {CS_ALLREDUCE, CS_ALLGATHER, CS_REDUCESCATTER, CS_ALLTOALL};
-    const cs_nic_fault         fault  = {0, 0, (double)INFINITY};
+    const nic_fault            fault  = {0, 0, (double)INFINITY};
 
     for (size_t m = 0; m < 3; m++) {
         for (size_t k = 0; k < 4; k++) {
@@ -309,12 +329,12 @@ Test(nic, nothing_is_faster_for_a_fault)
     for (int draw = 0; draw < 6; draw++) {
         size_t         t = (size_t)draw % 3, n = 1 + (size_t)draw % 3;
         cs_calibration c = log_of(a_s() * ct_uniform(&rng, 1, 4), b_s() * ct_uniform(&rng, 4, 7));
-        cs_nic_fault   faults[3];
+        nic_fault      faults[3];
         c.n_ranks      = draw % 2 == 0 ? 16 : 24;
         uint32_t first = ct_below(&rng, used[t]);
         for (size_t i = 0; i < n; i++) {
             uint32_t nic = (first + (uint32_t)i) % used[t];
-            faults[i]    = (cs_nic_fault){ct_below(&rng, 2), nic, ct_uniform(&rng, 1, 7)};
+            faults[i]    = (nic_fault){ct_below(&rng, 2), nic, ct_uniform(&rng, 1, 7)};
         }
         faults[0].slowdown = draw % 4 == 0 ? (double)INFINITY : faults[0].slowdown;
         cs_nic_report r = answer(&c, faults, n, NULL, (cs_nic_question){.topology = topologies[t]});
@@ -338,7 +358,7 @@ Test(nic, nothing_is_faster_for_a_fault)
 Test(nic, memory_runs_out_at_every_step)
 {
     const cs_calibration c         = log_of(a_s(), b_s());
-    const cs_nic_fault   fault     = {0, 3, 2};
+    const nic_fault      fault     = {0, 3, 2};
     long                 n_refused = 0;
 
     for (long passes = 0;; passes++) {
@@ -382,7 +402,7 @@ static const char *field_of(const char *line, size_t index, char *field, size_t 
 Test(nic, columns_say_the_same_in_both_forms)
 {
     const cs_calibration c     = log_of(a_s(), b_s());
-    const cs_nic_fault   fault = {0, 3, 2};
+    const nic_fault      fault = {0, 3, 2};
     cs_nic_report        r     = answer(&c, &fault, 1, NULL, (cs_nic_question){0});
     cs_text              json = {0}, csv = {0};
     json_error_t         wrong;
@@ -424,18 +444,6 @@ Test(nic, columns_say_the_same_in_both_forms)
     cs_nic_report_free(&r);
 }
 
-Test(nic, faults_are_read_as_they_are_written)
-{
-    cs_nic_fault fault = {0};
-
-    cr_assert_eq(cs_nic_fault_parse("3", false, "--kill-nic", &fault, NULL), CS_OK);
-    cr_expect(fault.server == 0 && fault.nic == 3 && isinf(fault.slowdown));
-    cr_assert_eq(cs_nic_fault_parse("2.5", false, "--kill-nic", &fault, NULL), CS_OK);
-    cr_expect(fault.server == 2 && fault.nic == 5);
-    cr_assert_eq(cs_nic_fault_parse("1.0=2.5", true, "--slow-nic", &fault, NULL), CS_OK);
-    cr_expect(fault.server == 1 && fault.nic == 0 && fault.slowdown == 2.5);
-}
-
 /* A calibration may be the log itself. */
 Test(nic, a_log_is_calibrated_when_it_is_loaded)
 {
@@ -466,46 +474,48 @@ Test(nic_cli, refuses_with_the_reason)
     static const struct {
         const char *arguments, *words;
     } cases[] = {
-        {"whatif --kill-nic 3@1ms" P4D LOG, "a NIC fails before the call here"},
-        {"whatif --slow-nic 3=2@1ms:2ms" P4D LOG, "--slow-nic: '3=2@1ms:2ms'"},
-        {"whatif --kill-nic 3=2" P4D LOG, "'3=2': accepted is [SERVER.]NIC\n"},
-        {"whatif --slow-nic 3" P4D LOG, "accepted is [SERVER.]NIC=L"},
-        {"whatif --slow-nic 3=0.5" P4D LOG, "accepted are 1 to 1e+09"},
-        {"whatif --slow-nic 3=x" P4D LOG, "'x' is not a number"},
-        {"whatif --kill-nic .3" P4D LOG, "'.3' is no NIC"},
+        {"whatif --kill-nic 0.3@1ms" P4D LOG, "a NIC fails before the call here"},
+        {"whatif --slow-nic 0.3=2@0s:2ms" P4D LOG, "--slow-nic: a NIC fails before the call here"},
+        {"whatif --kill-nic 0.3=2" P4D LOG, "'0.3=2' is not of the form SERVER.NIC[@FROM[:UNTIL]]"},
+        {"whatif --slow-nic 3" P4D LOG, "'3' is not of the form SERVER.NIC=L[@FROM[:UNTIL]]"},
+        {"whatif --slow-nic 0.3=0.5" P4D LOG, "0.5 is outside [1, 1000000000]"},
+        {"whatif --slow-nic 0.3=x" P4D LOG, "'x' is not a number"},
+        {"whatif --kill-nic .3" P4D LOG, "'.3' is not of the form"},
         {"whatif --kill-nic 1." P4D LOG, "--kill-nic"},
         {"whatif --kill-nic x" P4D LOG, "--kill-nic"},
-        {"whatif --kill-nic 4" P4D LOG, "NIC 4 is not there: a server of p4d.24xlarge has 0 to 3"},
+        {"whatif --kill-nic 0.4" P4D LOG, "NIC 4 is not there: server 0 has 4, 0 to 3"},
         {"whatif --kill-nic 2.0" P4D LOG, "server 2 is not there: accepted are 0 to 1"},
-        {"whatif --kill-nic 3 --slow-nic 0.3=2" P4D LOG, "NIC 3 of server 0 is given twice"},
-        {"whatif --kill-nic 0 --kill-nic 1 --kill-nic 2 --kill-nic 3" P4D LOG,
-         "server 0 has no NIC left"},
-        {"whatif --kill-nic 5 -g 4 --topology dgx-a100" RING,
+        {"whatif --kill-nic 0.3 --set 'faults[0].failover=\"none\"'" P4D LOG,
+         "other failovers do not go with --kill-nic"},
+        {"whatif --kill-nic 0.0 --kill-nic 0.1 --kill-nic 0.2 --kill-nic 0.3" P4D LOG,
+         "the last NIC of server 0 dies"},
+        {"whatif --kill-nic 0.5 -g 4 --topology dgx-a100" RING,
          "NIC 5 is used by none of the 4 GPUs"},
-        {"whatif --kill-nic 3" P4D RING, "8 ranks are within one server of p4d.24xlarge"},
-        {"whatif --kill-nic 0 -g 2 --topology dgx-a100" RING,
+        {"whatif --kill-nic 0.3" P4D RING, "8 ranks are within one server of p4d.24xlarge"},
+        {"whatif --kill-nic 0.0 -g 2 --topology dgx-a100" RING,
          "the log is faster than the topology"},
-        {"whatif --kill-nic 0 --baseline nccl_rings" P4D LOG,
+        {"whatif --kill-nic 0.0 --baseline nccl_rings" P4D LOG,
          "nccl_rings would move 78.94 GB/s out of a server whose 4 NICs carry 50 GB/s"},
-        {"whatif --kill-nic 3 -s 4" P4D LOG, "--bytes: not calibrated here: 4 B"},
-        {"whatif --kill-nic 3 -s 1T,2T" P4D LOG, "--bytes: not calibrated here: 1 TiB"},
-        {"whatif --kill-nic 3 -s 8" P4D LOG, "takes longer than the log at 8 bytes within servers"},
-        {"whatif --kill-nic 3 -s 0" P4D LOG, "--bytes: 0: accepted are 1 to"},
-        {"whatif --kill-nic 3 -s ,1" P4D LOG, "--bytes: ',1' is not a list of up to 64 sizes"},
-        {"whatif --kill-nic 3 -n 32" P4D LOG, "--ranks: not calibrated here: 32 ranks"},
-        {"whatif --kill-nic 3" LOG, "--topology: is missing"},
-        {"whatif --kill-nic 3" P4D, "--calibration: is missing"},
-        {"whatif --kill-nic 0 --topology adapcc" LOG, "server 0 has no NIC left"},
-        {"whatif --kill-nic 3 --topology nowhere" LOG, "unknown topology"},
-        {"whatif --kill-nic 3 --trace x.csv" P4D LOG, "two questions"},
-        {"whatif --kill-nic 3 --preset nccl" P4D LOG, "--preset: belongs to a job"},
-        {"whatif --kill-nic 3 --alpha 1us" P4D LOG, "--alpha: belongs to a trace"},
-        {"whatif --kill-nic 3 --set 'faults=[{\"rank\": 1, \"slowdown\": 2}]'" P4D LOG,
-         "does not go with --kill-nic"},
-        {"whatif --kill-nic 3 --set 'sweep.seed=[1,2]'" P4D LOG, "takes one scenario"},
-        {"whatif --kill-nic 3 x.json" P4D LOG, "x.json: NICs that fail take no configuration"},
-        {"whatif --kill-nic 3 -a nothing" P4D LOG, "--algorithm: no algorithm 'nothing'"},
-        {"whatif --kill-nic 3 --baseline nothing" P4D LOG, "--baseline: no algorithm 'nothing'"},
+        {"whatif --kill-nic 0.3 -s 4" P4D LOG, "--bytes: not calibrated here: 4 B"},
+        {"whatif --kill-nic 0.3 -s 1T,2T" P4D LOG, "--bytes: not calibrated here: 1 TiB"},
+        {"whatif --kill-nic 0.3 -s 8" P4D LOG,
+         "takes longer than the log at 8 bytes within servers"},
+        {"whatif --kill-nic 0.3 -s 0" P4D LOG, "--bytes: 0: accepted are 1 to"},
+        {"whatif --kill-nic 0.3 -s ,1" P4D LOG, "--bytes: ',1' is not a list of up to 64 sizes"},
+        {"whatif --kill-nic 0.3 -n 32" P4D LOG, "--ranks: not calibrated here: 32 ranks"},
+        {"whatif --kill-nic 0.3" LOG, "--topology: is missing"},
+        {"whatif --kill-nic 0.3" P4D, "--calibration: is missing"},
+        {"whatif --kill-nic 0.0 --topology adapcc" LOG, "the last NIC of server 0 dies"},
+        {"whatif --kill-nic 0.3 --topology nowhere" LOG, "unknown topology"},
+        {"whatif --kill-nic 0.3 --trace x.csv" P4D LOG, "two questions"},
+        {"whatif --kill-nic 0.3 --preset nccl" P4D LOG, "--preset: belongs to a job"},
+        {"whatif --kill-nic 0.3 --alpha 1us" P4D LOG, "--alpha: belongs to a trace"},
+        {"whatif --kill-nic 0.3 --set 'faults=[{\"rank\": 1, \"slowdown\": 2}]'" P4D LOG,
+         "those of all NICs of a server do not go with --kill-nic"},
+        {"whatif --kill-nic 0.3 --set 'sweep.seed=[1,2]'" P4D LOG, "takes one scenario"},
+        {"whatif --kill-nic 0.3 x.json" P4D LOG, "x.json: NICs that fail take no configuration"},
+        {"whatif --kill-nic 0.3 -a nothing" P4D LOG, "--algorithm: no algorithm 'nothing'"},
+        {"whatif --kill-nic 0.3 --baseline nothing" P4D LOG, "--baseline: no algorithm 'nothing'"},
         {"whatif --topology dgx-a100 " COLLSIM_SOURCE_DIR "/configs/whatif-change.json",
          "--topology: belongs to NICs that fail"},
         {"whatif -a ring " COLLSIM_SOURCE_DIR "/configs/whatif-change.json",
@@ -520,7 +530,7 @@ Test(nic_cli, refuses_with_the_reason)
 
 Test(nic_cli, says_of_some_sizes_that_they_are_not_calibrated)
 {
-    ct_program_says("whatif --kill-nic 3 -s 4,1G -a optcc" P4D LOG, 0,
+    ct_program_says("whatif --kill-nic 0.3 -s 4,1G -a optcc" P4D LOG, 0,
                     "note: size 4: --bytes: not calibrated here: 4 B");
-    ct_program_says("whatif --kill-nic 3 -s 4,1G -a optcc" P4D LOG, 0, "# size 1073741824 B");
+    ct_program_says("whatif --kill-nic 0.3 -s 4,1G -a optcc" P4D LOG, 0, "# size 1073741824 B");
 }

@@ -108,7 +108,7 @@ Test(profile, the_fit_is_that_of_the_normal_equations)
             turn_s = pass == 0 && i == 2 ? time_s : turn_s;
         }
     }
-    const cs_capacity  slow    = {0, 3, turn_s, FOREVER};
+    const cs_capacity  slow    = {0, 3, turn_s, FOREVER, false};
     cs_job             job     = make_job(2, 1, "alpha-beta", &slow, 1);
     cs_profile_options options = {
         .counts = {2, 5}, .n_counts = 2, .sizes = {300000, 2000000}, .n_sizes = 2, .repeats = 1};
@@ -125,7 +125,7 @@ Test(profile, the_fit_is_that_of_the_normal_equations)
 /* Times that leave no start-up time: none is less than 0. */
 Test(profile, alpha_is_never_negative)
 {
-    const cs_capacity  slow    = {0, 4, 1.335e-3, FOREVER};
+    const cs_capacity  slow    = {0, 4, 1.335e-3, FOREVER, false};
     cs_job             job     = make_job(2, 1, "alpha-beta", &slow, 1);
     cs_profile_options options = {
         .counts = {2}, .n_counts = 1, .sizes = {4000000, 16000000}, .n_sizes = 2, .repeats = 1};
@@ -140,7 +140,7 @@ Test(profile, alpha_is_never_negative)
 Test(profile, a_slow_nic_is_seen_on_every_model)
 {
     static const char *const models[] = {"alpha-beta", "loggp", "flow", "packet"};
-    const cs_capacity        slow     = {5, 2, 0, FOREVER};
+    const cs_capacity        slow     = {5, 2, 0, FOREVER, false};
     cs_profile_options       options  = cs_profile_defaults();
 
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
@@ -175,7 +175,7 @@ Test(profile, random_clusters_are_found_as_they_are)
     for (int i = 0; i < 60; i++) {
         uint32_t    g = 1 + ct_below(&rng, 4), n = 2 + ct_below(&rng, 4);
         uint32_t    broken = ct_below(&rng, n);
-        cs_capacity slow   = {broken * g, ct_uniform(&rng, 1, 4), 0, FOREVER};
+        cs_capacity slow   = {broken * g, ct_uniform(&rng, 1, 4), 0, FOREVER, false};
         cs_job      job    = make_job(n * g, g, models[i % 3], &slow, 1);
         cs_fabric  *f      = job.scenario.cluster.fabrics;
 
@@ -421,7 +421,8 @@ Test(profile, repeats_make_it_surer)
 /* From a time on, and not before the last rank is there. */
 Test(profile, begins_when_it_is_told)
 {
-    const cs_capacity  steps[]  = {{0, 3, 0, 5}, {1, 2, 7, 2000}, {1, 4, 2000, FOREVER}};
+    const cs_capacity steps[] = {
+        {0, 3, 0, 5, false}, {1, 2, 7, 2000, false}, {1, 4, 2000, FOREVER, false}};
     const double       late[]   = {0, 0, 6.5};
     const double       begins[] = {0, 6, 10, 3000}, slow[][2] = {{3, 1}, {1, 1}, {1, 2}, {1, 4}};
     cs_job             job = make_job(3, 1, "alpha-beta", steps, 3);
@@ -537,7 +538,7 @@ static uint32_t degree(const cs_strategy_tree *t, uint32_t n, uint32_t rank)
 Test(profile, trees_of_a_new_profile_are_faster)
 {
     static const cs_collective collectives[] = {CS_ALLREDUCE, CS_REDUCE};
-    const cs_capacity          slow          = {2, 2, 0, FOREVER};
+    const cs_capacity          slow          = {2, 2, 0, FOREVER, false};
     cs_job                     healthy       = make_job(6, 1, "alpha-beta", NULL, 0);
     cs_job                     degraded      = make_job(6, 1, "alpha-beta", &slow, 1);
     cs_logical                 before = graph_of(&healthy), after = graph_of(&degraded);
@@ -578,7 +579,7 @@ Test(profile, trees_of_a_new_profile_are_replayed_faster)
     } rows[] = {{16, 4, 8, "alpha-beta"}, {6, 1, 2, "packet"}};
 
     for (size_t i = 0; i < 2; i++) {
-        const cs_capacity slow     = {rows[i].slow, 2, 0, FOREVER};
+        const cs_capacity slow     = {rows[i].slow, 2, 0, FOREVER, false};
         cs_job            healthy  = make_job(rows[i].n, rows[i].g, rows[i].model, NULL, 0);
         cs_job            degraded = make_job(rows[i].n, rows[i].g, rows[i].model, &slow, 1);
         cs_logical        before = graph_of(&healthy), after = graph_of(&degraded);
@@ -621,7 +622,7 @@ static cs_status renew(const cs_job *on, cs_collective collective, const cs_stra
 
 Test(profile, trees_are_changed_where_that_pays)
 {
-    const cs_capacity slow     = {8, 2, 0, FOREVER};
+    const cs_capacity slow     = {8, 2, 0, FOREVER, false};
     cs_job            healthy  = make_job(16, 4, "alpha-beta", NULL, 0);
     cs_job            degraded = make_job(16, 4, "alpha-beta", &slow, 1);
     cs_logical        before = graph_of(&healthy), after = graph_of(&degraded);
@@ -684,7 +685,7 @@ Test(profile, trees_of_others_are_refused)
 /* A file of it reads back as the same topology. */
 Test(profile, a_graph_survives_its_file)
 {
-    const cs_capacity   slow = {5, 2, 0, FOREVER};
+    const cs_capacity   slow = {5, 2, 0, FOREVER, false};
     cs_job              job  = make_job(12, 4, "packet", &slow, 1);
     cs_logical          l = graph_of(&job), back = {0};
     cs_text             text     = {0};
@@ -787,7 +788,7 @@ Test(profile, clusters_without_links_or_with_too_many_are_refused)
 Test(profile, memory_may_end)
 {
     static const char *const models[] = {"alpha-beta", "flow"};
-    const cs_capacity        slow     = {3, 2, 0, 1};
+    const cs_capacity        slow     = {3, 2, 0, 1, false};
     cs_profile_options       o        = cs_profile_defaults();
 
     o.noise = .01;

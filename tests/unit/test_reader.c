@@ -216,10 +216,9 @@ Test(reader, scalars_that_do_not_fit)
                    "seed: -9007199254740993 is outside [0, 9007199254740992]");
     expect_refused("{\"time\": 101}", "time: 101 s is outside [0 s, 100 s]");
     expect_refused("{\"time\": \"101s\"}", "time: 101s is outside [0 s, 100 s]");
-    expect_refused(
-        "{\"time\": -1}",
-        "time: '-1' is negative: accepted are 700ns, 3us, 4.48ms, 1s, or a bare number of "
-        "seconds");
+    expect_refused("{\"time\": -1}", "time: '-1' is negative: accepted are 700ns, 3us, 4.48ms, 1s, "
+                                     "5min, 2h, 30d, 1y, or a bare number of "
+                                     "seconds");
     expect_refused(
         "{\"rate\": \"3us\"}",
         "rate: '3us' is not a rate: accepted are 450GB/s, 450GiB/s, 200Gb/s, 200Gbps, or a "

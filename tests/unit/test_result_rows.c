@@ -46,6 +46,9 @@ static const char *const contract[] = {
     "wire_bytes",
     "verified",
     "published_form_s",
+    "critical_delay_s",
+    "ideal_delay_s",
+    "delay_reference",
     "packets",
     "pauses",
     "drops",
@@ -68,6 +71,9 @@ static cs_result sample(void)
                    .exposed_s        = 1.0 / 3.0,
                    .closed_form_s    = (double)NAN,
                    .published_form_s = 0.25,
+                   .critical_delay_s = 1e-3,
+                   .ideal_delay_s    = (double)INFINITY,
+                   .delay_reference  = "ring",
                    .counts           = {77, 0, CS_NO_COUNT, CS_NO_COUNT, CS_NO_COUNT},
                    .bound_s          = 5e-324,
                    .bound            = "a \"name\", quoted",
@@ -284,13 +290,13 @@ Test(result_csv, header_and_rows)
         strcat(strcat(header, i == 0 ? "" : ","), contract[i]);
     }
     strcat(header, ",scenario,error\n");
-    strcat(header,
-           "ring,allreduce,alpha-beta,8,9007199254740993,4,0.30000000000000004,"
-           "0.3333333333333333,,4.94065645841247e-324,\"a \"\"name\"\", quoted\","
-           "1.7976931348623157e+308,12.5,21.875,14,112,123456789012345678,true,0.25,77,0,,,,"
-           "abc-dirty.1,"
-           "\"{\"\"segments\"\": 64, \"\"fenced\"\": false, \"\"order\"\": \"\"down\"\", "
-           "\"\"cost_s\"\": 0.1}\",\"{\"\"bytes\"\":1}\",\n");
+    strcat(header, "ring,allreduce,alpha-beta,8,9007199254740993,4,0.30000000000000004,"
+                   "0.3333333333333333,,4.94065645841247e-324,\"a \"\"name\"\", quoted\","
+                   "1.7976931348623157e+308,12.5,21.875,14,112,123456789012345678,true,0.25,0.001,,"
+                   "ring,77,0,,,,"
+                   "abc-dirty.1,"
+                   "\"{\"\"segments\"\": 64, \"\"fenced\"\": false, \"\"order\"\": \"\"down\"\", "
+                   "\"\"cost_s\"\": 0.1}\",\"{\"\"bytes\"\":1}\",\n");
     cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, {0}, 1, NULL});
     cr_expect_str_eq(text.data, header);
     cs_text_free(&text);

@@ -236,23 +236,25 @@ static void check_fault(cs_capacity fault, const char *message)
 
 Test(scenario, single_faults)
 {
-    check_fault((cs_capacity){7, 1, 0, HUGE_VAL}, NULL);
-    check_fault((cs_capacity){7, 1e9, 5, 5.5}, NULL);
-    check_fault((cs_capacity){8, 2, 0, 1}, "rank 8 is outside [0, 7]");
-    check_fault((cs_capacity){1, 0.5, 0, 1}, "slowdown 0.5 of rank 1 is outside [1, 1000000000]");
-    check_fault((cs_capacity){1, HUGE_VAL, 0, 1},
+    check_fault((cs_capacity){7, 1, 0, HUGE_VAL, false}, NULL);
+    check_fault((cs_capacity){7, 1e9, 5, 5.5, false}, NULL);
+    check_fault((cs_capacity){8, 2, 0, 1, false}, "rank 8 is outside [0, 7]");
+    check_fault((cs_capacity){1, 0.5, 0, 1, false},
+                "slowdown 0.5 of rank 1 is outside [1, 1000000000]");
+    check_fault((cs_capacity){1, HUGE_VAL, 0, 1, false},
                 "slowdown inf of rank 1 is outside [1, 1000000000]");
-    check_fault((cs_capacity){1, 2, -1, 1},
+    check_fault((cs_capacity){1, 2, -1, 1, false},
                 "the fault of rank 1 begins at -1 s: accepted are finite times from 0 to 1e6 s");
-    check_fault((cs_capacity){1, 2, HUGE_VAL, HUGE_VAL},
+    check_fault((cs_capacity){1, 2, HUGE_VAL, HUGE_VAL, false},
                 "the fault of rank 1 begins at inf s: accepted are finite times from 0 to 1e6 s");
-    check_fault((cs_capacity){1, 2, 3, 3},
+    check_fault((cs_capacity){1, 2, 3, 3, false},
                 "the fault of rank 1 ends at 3 s, not after it begins at 3 s");
 }
 
 Test(scenario, nan_in_a_fault_is_refused)
 {
-    const cs_capacity faults[] = {{1, nan(""), 0, 1}, {1, 2, nan(""), 1}, {1, 2, 0, nan("")}};
+    const cs_capacity faults[] = {
+        {1, nan(""), 0, 1, false}, {1, 2, nan(""), 1, false}, {1, 2, 0, nan(""), false}};
 
     for (int i = 0; i < 3; i++) {
         cs_scenario s = sample();
@@ -265,7 +267,8 @@ Test(scenario, nan_in_a_fault_is_refused)
 Test(scenario, several_faults)
 {
     cs_scenario s        = sample();
-    cs_capacity faults[] = {{0, 2, 0, 1}, {1, 3, 1, HUGE_VAL}, {2, 2, 0, 5}, {3, 4, 5, 6}};
+    cs_capacity faults[] = {
+        {0, 2, 0, 1, false}, {1, 3, 1, HUGE_VAL, false}, {2, 2, 0, 5, false}, {3, 4, 5, 6, false}};
 
     s.capacity   = faults;
     s.n_capacity = 4;
@@ -274,7 +277,7 @@ Test(scenario, several_faults)
     check_refused(&s, "faults",
                   "two faults of server 0 overlap: rank 0 in [0 s, 1 s) and rank 1 in [0.5 s, inf "
                   "s)");
-    faults[1] = (cs_capacity){4, 3, 1, HUGE_VAL};
+    faults[1] = (cs_capacity){4, 3, 1, HUGE_VAL, false};
     check_refused(&s, "faults",
                   "the fault of rank 4 from 1 s stands before that of rank 2 from 0 s: they must "
                   "be sorted by server, then by time");
@@ -325,7 +328,7 @@ Test(capacity, sorting_is_total)
 Test(capacity, sorting_few_and_out_of_memory)
 {
     cs_scenario s        = sample();
-    cs_capacity steps[2] = {{5, 2, 0, 1}, {1, 3, 0, 1}};
+    cs_capacity steps[2] = {{5, 2, 0, 1, false}, {1, 3, 0, 1, false}};
 
     cr_assert_eq(cs_capacity_sort(NULL, 0, &s.cluster), CS_OK);
     cr_assert_eq(cs_capacity_sort(steps, 1, &s.cluster), CS_OK);
@@ -340,7 +343,7 @@ Test(capacity, sorting_few_and_out_of_memory)
 Test(capacity, is_constant)
 {
     cs_scenario s       = sample();
-    cs_capacity steps[] = {{0, 2, 0, HUGE_VAL}, {2, 2, 0, HUGE_VAL}};
+    cs_capacity steps[] = {{0, 2, 0, HUGE_VAL, false}, {2, 2, 0, HUGE_VAL, false}};
 
     cr_assert(cs_capacity_is_constant(&s));
     s.capacity   = steps;
@@ -348,7 +351,7 @@ Test(capacity, is_constant)
     cr_assert(cs_capacity_is_constant(&s));
     steps[1].until_s = 1e9;
     cr_assert_not(cs_capacity_is_constant(&s));
-    steps[1] = (cs_capacity){2, 2, 1e-9, HUGE_VAL};
+    steps[1] = (cs_capacity){2, 2, 1e-9, HUGE_VAL, false};
     cr_assert_not(cs_capacity_is_constant(&s));
 }
 
@@ -356,10 +359,10 @@ Test(capacity, slowdown_that_is_never_left)
 {
     cs_scenario       s       = sample();
     const cs_capacity steps[] = {
-        {0, 5, 0, 1},        {1, 3, 1, 2},          {0, 4, 2, HUGE_VAL}, /* a chain without a gap */
-        {2, 5, 0, 1},        {2, 5, 1.5, HUGE_VAL},                      /* a gap */
-        {4, 7, 1, HUGE_VAL},                                             /* healthy at first */
-        {6, 6, 0, 100},                                                  /* healthy in the end */
+        {0, 5, 0, 1, false}, /* a chain without a gap */
+        {1, 3, 1, 2, false},          {0, 4, 2, HUGE_VAL, false}, {2, 5, 0, 1, false}, /* a gap */
+        {2, 5, 1.5, HUGE_VAL, false}, {4, 7, 1, HUGE_VAL, false}, /* healthy at first */
+        {6, 6, 0, 100, false},                                    /* healthy in the end */
     };
 
     cr_assert(cs_slowdown_always(&s, 0) == 1);
@@ -371,22 +374,65 @@ Test(capacity, slowdown_that_is_never_left)
     cr_assert(cs_slowdown_always(&s, 2) == 1);
     cr_assert(cs_slowdown_always(&s, 3) == 1);
 
-    const cs_capacity last = {7, 2.5, 0, HUGE_VAL};
+    const cs_capacity last = {7, 2.5, 0, HUGE_VAL, false};
     s.capacity             = &last;
     s.n_capacity           = 1;
     cr_assert(cs_slowdown_always(&s, 3) == 2.5);
     cr_assert(cs_slowdown_always(&s, 0) == 1);
 }
 
+/* Steps of single ports: of each its own, of the server what they carry together. */
+Test(capacity, single_ports)
+{
+    cs_scenario s       = sample(); /* 2 GPUs a server */
+    cs_capacity steps[] = {{0, 2, 0, HUGE_VAL, false},
+                           {2, 4, 0, HUGE_VAL, true},
+                           {3, 2, 1, 2, true},
+                           {5, HUGE_VAL, 0, HUGE_VAL, true}};
+    size_t      n       = 99;
+
+    s.capacity   = steps;
+    s.n_capacity = 4;
+    check_accepted(&s);
+    cr_assert(cs_capacity_is_single(&s) && cs_capacity_cuts_off(&s));
+    cr_assert_eq(cs_capacity_of(&s, 1, &n), &steps[0]);
+    cr_assert_eq(cs_capacity_of(&s, 2, &n), &steps[1]);
+    cr_assert_eq(n, 1);
+    cr_assert_eq(cs_capacity_of(&s, 3, &n), &steps[2]);
+    cr_assert_eq(n, 1);
+    cr_assert_null(cs_capacity_of(&s, 4, &n));
+    cr_assert_eq(cs_capacity_of(&s, 5, &n), &steps[3]);
+    cr_assert(cs_port_slowdown_always(&s, 1) == 2 && cs_slowdown_always(&s, 0) == 2);
+    cr_assert(cs_port_slowdown_always(&s, 2) == 4 && cs_port_slowdown_always(&s, 3) == 1);
+    cr_assert_float_eq(cs_slowdown_always(&s, 1), 2 / (1 + 0.25), 1e-15);
+    cr_assert(isinf(cs_port_slowdown_always(&s, 5)));
+    cr_assert(cs_slowdown_always(&s, 2) == 2, "half of what they carry");
+    cr_assert(cs_slowdown_always(&s, 3) == 1);
+    cr_assert(cs_slowdown_most(&s) == 4, "of those that carry anything");
+    cs_capacity sorted[] = {steps[3], steps[2], steps[1], steps[0]};
+    cr_assert_eq(cs_capacity_sort(sorted, 4, &s.cluster), CS_OK);
+    for (size_t i = 0; i < 4; i++) {
+        cr_assert_eq(sorted[i].rank, steps[i].rank);
+    }
+    steps[2].is_single = false;
+    check_refused(&s, "faults", "server 1 has steps of single ports and of all of them");
+    steps[2].is_single = true;
+    steps[3].is_single = false;
+    check_refused(&s, "faults", "slowdown inf of rank 5 is outside [1, 1000000000]");
+}
+
 /* Of one server: nothing before, between and behind its steps; the first one at their ends. */
 Test(capacity, slowdown_at_a_time)
 {
     cs_scenario       s       = sample();
-    const cs_capacity steps[] = {
-        {1, 2, 0, 1}, {2, 5, 1, 2}, {3, 4, 2, 3}, {2, 1.5, 4, HUGE_VAL}, {7, 9, 0, 1}};
-    size_t n = 99;
+    const cs_capacity steps[] = {{1, 2, 0, 1, false},
+                                 {2, 5, 1, 2, false},
+                                 {3, 4, 2, 3, false},
+                                 {2, 1.5, 4, HUGE_VAL, false},
+                                 {7, 9, 0, 1, false}};
+    size_t            n       = 99;
 
-    cr_assert_null(cs_capacity_of(&s, 1, &n));
+    cr_assert_null(cs_capacity_of(&s, 2, &n));
     cr_assert_eq(n, 0);
     cr_assert(cs_slowdown_at(NULL, 0, 5) == 1);
     cr_assert(cs_slowdown_most(&s) == 1);
@@ -394,12 +440,13 @@ Test(capacity, slowdown_at_a_time)
     s.n_capacity = 5;
     check_accepted(&s);
     cr_assert(cs_slowdown_most(&s) == 9);
-    cr_assert_null(cs_capacity_of(&s, 2, &n));
+    cr_assert_null(cs_capacity_of(&s, 4, &n));
     cr_assert_eq(n, 0);
-    cr_assert_eq(cs_capacity_of(&s, 3, &n), &steps[4]);
+    cr_assert_eq(cs_capacity_of(&s, 6, &n), &steps[4]);
     cr_assert_eq(n, 1);
 
-    const cs_capacity *of_1 = cs_capacity_of(&s, 1, &n);
+    const cs_capacity *of_1 = cs_capacity_of(&s, 2, &n);
+    cr_assert_eq(cs_capacity_of(&s, 3, &n), of_1);
     cr_assert_eq(of_1, &steps[1]);
     cr_assert_eq(n, 3);
     cr_assert(cs_slowdown_at(of_1, n, 0) == 1);

@@ -146,7 +146,7 @@ Test(servers, slow_nics_are_slow_by_their_own_rate)
         servers[s] = (cs_server){{s == 2 ? 1e9 : 4e9, 1e9, 1e9}};
     }
     cs_cluster_set_servers(&scene.scenario.cluster, servers);
-    scene.capacity[0]         = (cs_capacity){2, 2, 0, (double)INFINITY};
+    scene.capacity[0]         = (cs_capacity){2, 2, 0, (double)INFINITY, false};
     scene.scenario.capacity   = scene.capacity;
     scene.scenario.n_capacity = 1;
     ct_scene_ready(&scene);
@@ -175,8 +175,9 @@ Test(servers, nics_of_their_own_rate_are_as_slow_ones)
             if (c->servers != NULL || c->uneven != NULL || cs_n_servers(c) < 4) {
                 continue;
             }
-            uint32_t who         = 1 + ct_below(&rng, cs_n_servers(c) - 1);
-            scene.capacity[0]    = (cs_capacity){who * c->gpus_per_server, 4, 0, (double)INFINITY};
+            uint32_t who = 1 + ct_below(&rng, cs_n_servers(c) - 1);
+            scene.capacity[0] =
+                (cs_capacity){who * c->gpus_per_server, 4, 0, (double)INFINITY, false};
             cs_scenario *s       = &scene.scenario;
             s->capacity          = scene.capacity;
             s->n_capacity        = 1;

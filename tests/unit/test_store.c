@@ -112,13 +112,13 @@ static void expect_query(const char *sql, const char *want)
 Test(store, columns_are_the_keys_of_the_contract)
 {
     cs_store_close(open_store());
-    expect_query(
-        "SELECT group_concat(name, ' ') FROM pragma_table_info('results')",
-        "key algorithm collective model ranks bytes gpus_per_server elapsed_s exposed_s "
-        "closed_form_s bound_s bound gap algbw_GBps busbw_GBps rounds transfers "
-        "wire_bytes verified published_form_s packets pauses drops marks resent build options "
-        "scenario error\n");
-    expect_query("SELECT name, value FROM meta", "schema|3\n");
+    expect_query("SELECT group_concat(name, ' ') FROM pragma_table_info('results')",
+                 "key algorithm collective model ranks bytes gpus_per_server elapsed_s exposed_s "
+                 "closed_form_s bound_s bound gap algbw_GBps busbw_GBps rounds transfers "
+                 "wire_bytes verified published_form_s critical_delay_s ideal_delay_s "
+                 "delay_reference packets pauses drops marks resent build options "
+                 "scenario error\n");
+    expect_query("SELECT name, value FROM meta", "schema|4\n");
 }
 
 Test(store, a_row_holds_the_result_exactly)

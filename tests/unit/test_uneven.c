@@ -261,7 +261,7 @@ Test(uneven, bounds_by_hand)
 Test(uneven, faults_by_rank)
 {
     set_mixed("ring", 11000);
-    scene.capacity[0]         = (cs_capacity){9, 4, 0, (double)INFINITY};
+    scene.capacity[0]         = (cs_capacity){9, 4, 0, (double)INFINITY, false};
     scene.scenario.capacity   = scene.capacity;
     scene.scenario.n_capacity = 1;
     ct_scene_ready(&scene);

@@ -131,7 +131,8 @@ Test(units, times)
 {
     static const sample samples[] = {
         {"0", 0.0},          {"1s", 1.0},      {"700ns", 700e-9}, {"3us", 3e-6},
-        {"4.48ms", 4.48e-3}, {"0.25", 0.25},   {"1e-3", 1e-3},    {"1e-3ms", 1e-6},
+        {"4.48ms", 4.48e-3}, {"90min", 5400},  {"2h", 7200},      {"1.5d", 129600},
+        {"50y", 1577880000}, {"0.25", 0.25},   {"1e-3", 1e-3},    {"1e-3ms", 1e-6},
         {"12.5us", 12.5e-6}, {".5s", 0.5},     {"2.s", 2.0},      {"0.3ns", 0.3e-9},
         {"7E+2us", 7e-4},    {"1e308", 1e308},
     };
@@ -191,9 +192,9 @@ Test(units, rates)
 Test(units, wrong_times_and_rates_are_refused)
 {
     static const char *const texts[] = {
-        "",         "-1",    "-3us",    "-1GB/s", "-0",   "nan", "NAN", "inf",
-        "infinity", "0x1p3", "1e400",   "3 us",   "3us ", "us",  "3US", "3min",
-        "200G",     "200Gb", "200GBps", "1KB/s",  "3h",   "1e",  "--1",
+        "",         "-1",    "-3us",    "-1GB/s", "-0",     "nan", "NAN", "inf",
+        "infinity", "0x1p3", "1e400",   "3 us",   "3us ",   "us",  "3US", "3mins",
+        "200G",     "200Gb", "200GBps", "1KB/s",  "3hours", "1e",  "--1",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         double value = 77;
@@ -204,7 +205,8 @@ Test(units, wrong_times_and_rates_are_refused)
     cs_error err = {0};
     double   value;
     check_refused(cs_parse_time("-3us", &value, "k", &err), &err,
-                  "'-3us' is negative: accepted are 700ns, 3us, 4.48ms, 1s, or a bare number of "
+                  "'-3us' is negative: accepted are 700ns, 3us, 4.48ms, 1s, 5min, 2h, 30d, 1y, or "
+                  "a bare number of "
                   "seconds");
     err = (cs_error){0};
     check_refused(cs_parse_rate("200Gb", &value, "k", &err), &err,

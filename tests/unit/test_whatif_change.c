@@ -157,7 +157,8 @@ Test(whatif_change, where_an_algorithm_refuses_the_jobs_schedule_runs)
         "{" JOB ", \"cluster\": {\"ranks\": 16, \"gpus_per_server\": 4, \"nic\": {\"bandwidth\": "
         "1.8e9, \"alpha\": 0}}, \"faults\": [{\"rank\": 0, \"slowdown\": 2, \"from\": 20}], "
         "\"profile\": {\"period\": 30, \"duration\": 2, \"rebuild\": 3}, \"policies\": "
-        "[\"nccl_rings\", {\"algorithm\": \"r2ccl\", \"profile\": \"yes\"}]}";
+        "[\"nccl_rings\", {\"algorithm\": {\"name\": \"r2ccl\", \"options\": {\"around\": 2}}, "
+        "\"profile\": \"yes\"}]}";
     outcome  o   = {0};
     cs_error err = {0};
 
@@ -558,9 +559,10 @@ Test(whatif_change, a_trace_has_rates_of_all_servers)
     static const char lines[] = "0 0 1.8e9\n0 5 1.2e9\n12.5 0 0.9e9 # half\n20 5 2e9\n"
                                 "27.5 0 1.5e9\n";
     double            never   = (double)INFINITY;
-    const cs_capacity plain[] = {{0, 2, 12.5, 27.5}, {0, 1.2, 27.5, never}, {5, 1.5, 0, 20}};
+    const cs_capacity plain[] = {
+        {0, 2, 12.5, 27.5, false}, {0, 1.2, 27.5, never, false}, {5, 1.5, 0, 20, false}};
     /* 0.9 has dropped: 0.45; 1.5 has risen: 2.25, more than the NIC can */
-    const cs_capacity half[] = {{0, 4, 12.5, 27.5}, {5, 1.5, 0, 20}};
+    const cs_capacity half[] = {{0, 4, 12.5, 27.5, false}, {5, 1.5, 0, 20, false}};
     char              folder[CT_FOLDER_BYTES], path[128];
     outcome           o   = {0};
     cs_error          err = {0};
@@ -581,7 +583,8 @@ Test(whatif_change, a_trace_has_rates_of_all_servers)
     cr_assert_eq(read_trace(path, "0 1.8e9\n12.5 0.9e9\n20 0.9e9\n",
                             ", \"rank\": 3, \"amplify\": 0.2", &o, &err),
                  CS_OK);
-    const cs_capacity same[] = {{3, 2.5, 12.5, 20}, {3, 2.5, 20, never}}; /* it has not changed */
+    const cs_capacity same[] = {{3, 2.5, 12.5, 20, false},
+                                {3, 2.5, 20, never, false}}; /* it has not changed */
     expect_faults(&o, same, 2);
     release(&o);
     cr_assert_eq(read_trace(path, "0 16 1e9\n", "", &o, &err), CS_EINVAL);

@@ -33,15 +33,18 @@ Test(whatif_input, bad_input_is_located)
          ":2:36: faults[0].slowdown: 0.5 is outside"},
         {"{" JOB ",\n\"faults\": [{\"rank\": 0, \"slowdown\": null, \"down\": false}]}",
          ":2:50: faults[0].down: "},
-        {"{" JOB ",\n\"faults\": [{\"rank\": 0, \"slowdown\": 2, \"from\": 5},\n"
-         "{\"rank\": 0, \"slowdown\": 3, \"from\": 1, \"until\": 6}]}",
-         ":2:12: faults[0]: overlaps another fault of server 0"},
+        {"{" JOB ",\n\"faults\": [{\"server\": 0, \"nic\": 1, \"slowdown\": 2}]}",
+         ":2:33: faults[0].nic: NIC 1 is not there: server 0 has 1, 0 to 0"},
+        {"{" JOB ",\n\"faults\": [{\"server\": 0, \"nic\": 0, \"slowdown\": 2, \"from\": 5},\n"
+         "{\"server\": 0, \"nic\": 0, \"slowdown\": 2, \"failover\": \"none\"}]}",
+         ":2:12: faults[0]: pool, but none for NIC 0 of server 0"},
         {"{" JOB ",\n\"faults\": [{\"rank\": 0, \"slowdown\": 2, \"from\": 5, \"until\": 5}]}",
          ":2:59: faults[0].until: 5 s is not after"},
         {"{" JOB ",\n\"policies\": [\"iccl\", \"pray\"]}",
          ":2:22: policies[1]: unknown policy 'pray': accepted are healthy, iccl, "},
         {"{" JOB ",\n\"policies\": [3]}",
-         ":2:14: policies[0]: is a number: accepted is healthy, iccl, exclude, wait or the name"},
+         ":2:14: policies[0]: is a number: accepted is healthy, iccl, exclude, shrink, restart, "
+         "spare, wait or the name"},
         {"{" JOB ",\n\"policies\": []}", ":2:13: policies: names no policy"},
         {"{" JOB ",\n\"timers\": {\"preset\": \"ucx\"}}", ":2:22: timers.preset: unknown word"},
         {"{" JOB ",\n\"timers\": {\"ib_timeout\": 20}}", ":2:26: timers.ib_timeout: belongs to"},

@@ -145,7 +145,7 @@ static inline void check_intervals(const cs_whatif_line *line, double end_s, dou
 /* One AllReduce of an algorithm on 16 ranks, one of them always slow. */
 static inline double call_s(const char *name, double slowdown)
 {
-    const cs_capacity   fault     = {0, slowdown, 0, (double)INFINITY};
+    const cs_capacity   fault     = {0, slowdown, 0, (double)INFINITY, false};
     const cs_fabric     nic       = {CS_SWITCHED, 0, 1.8e9};
     const cs_algorithm *algorithm = NULL;
     cs_result           result;

@@ -27,9 +27,12 @@ ONLY_THE_READER = {
         "arrivals-empirical-neither", "arrivals-straggler-correlation", "arrivals-straggler-persistence-missing",
         "calibration-servers", "cross", "montecarlo-presumed-unused", "montecarlo-static-without-rank",
         "nvlink-concurrent-switched", "topology", "topology-simgrid-port-model", "training-buckets-cut", "training-model-and-buckets",
-        "training-neither", "training-with-bytes"],
+        "training-bytes-per-activation", "training-fsdp-bucket", "training-fsdp-collective",
+        "training-neither", "training-no-experts", "training-tokens-missing", "training-tokens-without-experts",
+        "training-with-bytes", "fault-failover-of-rank", "fault-nic-and-rank", "fault-nic-without-server"],
     "a value that contradicts another": [
-        "arrivals-distribution-shape-extreme", "arrivals-uniform-reversed", "fault-ends-early", "faults-overlap",
+        "arrivals-distribution-shape-extreme", "arrivals-uniform-reversed", "fault-ends-early", "fault-nic-all-dead",
+        "fault-nic-failovers-differ", "fault-rank-dead", "fault-together-too-slow",
         "late-twice", "montecarlo-contradicts-option", "montecarlo-two-ranks-presumed", "servers-fat-tree",
         "servers-gpus-above", "servers-gpus-rails", "servers-gpus-ranks", "servers-gpus-sockets", "servers-gpus-twice",
         "servers-one-rank", "servers-ranks", "servers-rates-too-far",
@@ -38,8 +41,8 @@ ONLY_THE_READER = {
         "topology-server-sockets", "topology-servers-and-ranks", "topology-too-many-gpus",
         "topology-too-many-leaves", "topology-too-many-links", "training-bucket-too-small", "training-collective",
         "training-fault-ends", "training-two-regimes"],
-    "a rank that the cluster does not have": [
-        "arrivals-straggler-rank-beyond", "fault-rank-beyond", "late-rank-beyond", "montecarlo-presumed-beyond",
+    "a rank, server or NIC that the cluster does not have": [
+        "arrivals-straggler-rank-beyond", "fault-nic-beyond", "fault-nic-server-beyond", "fault-rank-beyond", "late-rank-beyond", "montecarlo-presumed-beyond",
         "root-beyond"],
     "a quantity that is out of range with its unit": [
         "arrivals-distribution-too-late", "option-out-of-range", "topology-graph-zero-link", "topology-server-rate"],

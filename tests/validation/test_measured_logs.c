@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Measured logs, where they are at hand: the folder in COLLSIM_DATA, or ../shared/data beside
  * the source. They are not part of the project; a missing one is skipped and named. */
+#include "study/levels.h"
 #include "traces/calibration.h"
 #include "traces/calibration_json.h"
 
@@ -368,7 +369,42 @@ Test(measured_logs, what_cannot_be_calibrated)
     if (find_log("a100x8_superbench_nccl_broadcast.log", path, sizeof path)) {
         cr_assert_eq(cs_calibrate(paths, 1, &options, &c, NULL), CS_ENOTSUP);
     }
-    if (find_log("issue_EESSI716_osu_bw_a100x2_nv4.txt", path, sizeof path)) {
+    if (find_log("issue_EESSI716_osu_bw_a100x2_nv4.txt", path, sizeof path)) { /* a link */
+        cr_assert_eq(cs_calibrate(paths, 1, &options, &c, NULL), CS_ENOTSUP);
+    }
+    if (find_log("issue_nccl595_nvidia_smi_topo_a100x4_2hca.txt", path, sizeof path)) {
         cr_assert_eq(cs_calibrate(paths, 1, &options, &c, NULL), CS_EPARSE);
+    }
+}
+
+/* The link of two A100 by OSU's table, and two levels by logs of machines of one kind. */
+Test(measured_logs, links_and_levels)
+{
+    char              osu[512], nvlink[512], nic[512];
+    cs_nccl_logs      read   = {0};
+    cs_error          err    = {0};
+    cs_calibration   *c      = NULL;
+    const char *const ones[] = {nvlink}, *const twos[] = {nic};
+    cs_levels_files       files[CS_LEVELS] = {[CS_NIC] = {twos, 1}, [CS_NVLINK] = {ones, 1}};
+    const cs_levels_files none             = {NULL, 0};
+    cs_levels_options     options          = {.gpus_per_server = 8, .schedule = "parallel_rings"};
+
+    if (find_log("issue_EESSI716_osu_bw_a100x2_nv4.txt", osu, sizeof osu)) {
+        cr_assert_eq(cs_nccl_read(osu, 0, &read, &err), CS_OK, "%s", err.message);
+        cr_assert_eq(read.logs[0]->n_rows, 26);
+        cr_expect_eq(read.logs[0]->measured, CS_NCCL_RATE);
+        cr_expect_float_eq(read.logs[0]->rows[25].timings[0].algbw_Bps, 93130.52e6, 1);
+        cs_nccl_logs_free(&read);
+    }
+    if (find_log("a100x8_superbench_nccl_allreduce.log", nvlink, sizeof nvlink) &&
+        find_log("a100_p4de_2nodes16gpu_aws_allreduce.txt", nic, sizeof nic)) {
+        cr_assert_eq(cs_levels_calibrate(files, &none, &options, &c, &err), CS_OK, "%s",
+                     err.message);
+        const cs_level *nics = &c->levels->of[CS_NIC];
+        cr_expect_lt(nics->logs[0].fitted.median_ratio, 0.01);
+        cr_expect_lt(nics->held_out.median_ratio, 0.02);
+        /* 4 NICs of 12.5 GB/s for 8 GPUs */
+        cr_expect_float_eq(nics->regimes[nics->n_regimes - 1].bandwidth_Bps, 6.25e9, 0.15e9);
+        cs_calibration_free(c);
     }
 }

@@ -260,3 +260,35 @@ Test(run_notes, refusals_cost_no_more_than_their_number, .timeout = 250)
                      many);
     }
 }
+
+/* ---- algorithms that "all" leaves out ---- */
+
+Test(run_notes, who_is_left_out_of_all_is_said_once)
+{
+    static const char *const words[] = {"run -a all -c allgather -n 6 -s 6K,12K --format csv",
+                                        "run -a ring,all -c allgather -n 6 -s 6K",
+                                        "bound -a all -c allgather -n 6 -s 6K",
+                                        "compare -a all -c allgather -n 6 -s 6K"};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        cr_expect_eq(run(words[i]), 0, "%s", words[i]);
+        cr_expect_null(strstr(out.data, "iallgather_rd"), "%s", words[i]);
+        if (strncmp(words[i], "bound", 5) != 0) {
+            cr_expect_str_eq(errors.data,
+                             "collsim: note: left out of all: iallgather_rd (cluster.ranks: "
+                             "needs a power of two, got 6 ranks); rhd (collective: "
+                             "for ranks that are not a power of two does not do allgather; it does "
+                             "allreduce)\n",
+                             "%s", words[i]);
+        }
+    }
+}
+
+Test(run_notes, who_is_asked_for_by_name_is_not_left_out)
+{
+    cr_expect_eq(run("run -a iallgather_rd,all -c allgather -n 6 -s 6K"), 2);
+    cr_expect_not_null(strstr(out.data, "# refused: algorithm.name=iallgather_rd"));
+    cr_expect_eq(run("run -a all -c alltoall -n 65536 -s 64M"), 2);
+    cr_expect_not_null(strstr(errors.data, "no algorithm is left"));
+    cr_expect_str_eq(out.data, "");
+}

@@ -101,10 +101,10 @@ Test(run_product, csv_has_a_line_for_each)
     cr_expect_eq(ct_program("--version", "", &version), 0);
     cr_assert_eq(sscanf(version.data, "collsim %*s (build %63[^)])", build), 1);
     cs_text_free(&version);
-    snprintf(
-        want, sizeof want,
-        "\nstragglar,allreduce,alpha-beta,8,1048576,1,,,,,,,,,,,,,,,,,,,%s,,\"{\"\"algorithm\"\"",
-        build);
+    snprintf(want, sizeof want,
+             "\nstragglar,allreduce,alpha-beta,8,1048576,1,,,,,,,,,,,,,,,,,,,,,,%s,,\"{"
+             "\"\"algorithm\"\"",
+             build);
     cr_expect_not_null(strstr(text.data, want), "%s", text.data);
     cr_expect_not_null(strstr(text.data, "algorithm.options.chunks: 8 ranks"));
     cs_text_free(&text);

@@ -50,6 +50,15 @@ typedef struct cs_uneven {
     uint32_t *server_of; /* [n_ranks] */
 } cs_uneven;
 
+/* The NICs of a server that its GPUs do not have one by one: those of a GPU are order[first[gpu]]
+ * and the count[gpu] - 1 behind it, which others may have, too. A NIC that no GPU has is unused. */
+typedef struct cs_nics {
+    uint32_t        n;
+    const double   *rate_Bps; /* [n] > 0; against each other: ports say what a GPU has */
+    const uint32_t *first, *count, *order; /* first, count: [GPUs of the server] */
+    bool            is_assumed;            /* nobody has said the rates */
+} cs_nics;
+
 typedef struct cs_cluster {
     uint32_t           n_ranks;
     uint32_t           gpus_per_server;     /* divides n_ranks; of the largest, where uneven */
@@ -63,7 +72,9 @@ typedef struct cs_cluster {
     uint32_t nic_sharers; /* so many GPUs of a server, a run of them, share one NIC, of which the
                              port of each has an equal part (or, where `topology` has its link, all
                              of it). 0: every GPU has its own */
-    const char *assumed;  /* "as FILE does not say: RATES"; borrowed. NULL: nothing */
+    const cs_nics *const *nics; /* [cs_n_servers()]; borrowed. NULL: NIC i is that of GPU i, or of
+                                   the i-th run of `nic_sharers` GPUs */
+    const char *assumed;        /* "as FILE does not say: RATES"; borrowed. NULL: nothing */
 } cs_cluster;
 
 /* Have all servers as many GPUs? Nearly always. */

@@ -47,7 +47,8 @@ CS_API void cs_config_free(cs_config *config);
 
 /* Set the value at a path ("cluster.nic.bandwidth", "faults[0].slowdown", "algorithm.name"); a
  * path that ends in "[]" appends to an array. `json` may be any JSON value; a text that is not
- * JSON is taken as a JSON string (450GB/s needs no quotes). A sweep over the same path ends.
+ * JSON is taken as a JSON string (450GB/s needs no quotes). The algorithm "all" is a sweep over
+ * every one that does the collective. A sweep over the same path ends.
  * The path "sweep.PATH" adds an axis. `origin` is how errors call the value: the option's name,
  * or "--set", to which the path is added; it is copied. */
 CS_API CS_MUST_CHECK cs_status cs_config_set(cs_config *config, const char *path, const char *json,
@@ -61,7 +62,8 @@ CS_API size_t cs_config_count(const cs_config *config);
 /* Run every scenario with so many threads (0 and 1: the calling one alone): the text of
  * `collsim run --format json`, an array with an object per scenario. A scenario among several that
  * cannot be run is an object with the reason as "error"; where none can be, the first reason is the
- * error of the call. A schedule that is found wrong is not: it is not "verified". */
+ * error of the call; what an algorithm refuses that only "all" stands for is left out. A schedule
+ * that is found wrong is not: it is not "verified". */
 CS_API CS_MUST_CHECK cs_status cs_config_run(const cs_config *config, unsigned jobs, char **json_p,
                                              cs_error *err);
 

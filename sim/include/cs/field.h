@@ -84,6 +84,7 @@ typedef struct cs_field {
     bool                   is_above;
     bool                   has_auto; /* "auto" is accepted */
     bool                   has_null; /* null is accepted: the default */
+    bool                   is_ratio; /* an option may give it as a fraction: 8/7 */
     bool                   is_required;
     bool                   is_rank;  /* below the number of ranks */
     const char            *choices;  /* CHOICE: "a|b|c", or .. */

@@ -10,6 +10,7 @@
 #ifndef CS_MODEL_H
 #define CS_MODEL_H
 
+#include "cs/capacity.h"
 #include "cs/counters.h"
 #include "cs/field.h"
 #include "cs/named.h"
@@ -17,7 +18,7 @@
 
 CS_BEGIN_C
 
-/* How the rate of one server's NICs changes over time: seconds per byte is
+/* How the rate of a NIC port changes over time: seconds per byte is
  * step_s_per_byte[i] from step_from_s[i] (the first is 0) until the next. */
 typedef struct cs_rate_profile {
     size_t        n_steps;
@@ -47,7 +48,7 @@ typedef struct cs_ports {
                                                  plan) */
     double                 first_s;           /* the first of them: nothing begins before */
     const double          *nic_s_per_byte;    /* [n_ranks] constant NICs that differ, or NULL */
-    const cs_rate_profile *profiles;          /* [n_servers] NICs that change, or NULL */
+    const cs_rate_profile *profiles;          /* [n_ranks] NICs that change, or NULL */
     uint64_t               seed;              /* the scenario's */
     uint32_t               uses;              /* CS_USES_* of the plan */
     uint32_t               links_at_once;     /* of a GPU's NVLinks, where it does not drive all
@@ -213,13 +214,14 @@ static inline bool cs_model_shares_ports(const cs_model *model, const void *opti
 }
 
 /* Do the closed forms of the algorithms hold for a plan that `uses` this (CS_USES_*) and the
- * scenario on this model with these options? Neither links nor paths between sockets are in them.
- */
+ * scenario on this model with these options? Neither links nor paths between sockets are in them,
+ * nor single ports that are slower than others of their server. */
 static inline bool cs_closed_forms_hold(const cs_model *model, const cs_scenario *scenario,
                                         const void *options, uint32_t uses)
 {
     return model->closed_forms_hold != NULL && scenario->cluster.topology == NULL &&
-           scenario->cluster.sockets <= 1 && !cs_waits_for_links(&scenario->cluster, CS_NVLINK) &&
+           scenario->cluster.sockets <= 1 && !cs_capacity_is_single(scenario) &&
+           !cs_waits_for_links(&scenario->cluster, CS_NVLINK) &&
            model->closed_forms_hold(options, uses);
 }
 

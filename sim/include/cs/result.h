@@ -23,8 +23,14 @@ struct cs_result {
     uint64_t    transfers, wire_bytes;  /* messages on the wire, and their bytes */
     bool        verified;               /* checked, and correct: `verdict` */
     double      published_form_s;       /* elapsed, as a paper's formula has it */
-    cs_counts   counts;                 /* of the model: packets and what befell them */
-    const char *build;                  /* cs_build() */
+    double      critical_delay_s; /* of the rank that the algorithm presumes late: from which on it
+                                     is faster than delay_reference; ideal: nothing more is gained
+                                     (engine/delays.h); INFINITY: never. cs_job_run() leaves it NAN,
+                                     `run`, sweeps and cs_config_run() find it */
+    double      ideal_delay_s;
+    const char *delay_reference; /* the name of an algorithm, or NULL */
+    cs_counts   counts;          /* of the model: packets and what befell them */
+    const char *build;           /* cs_build() */
 
     const cs_field *option_table; /* of the algorithm, or NULL */
     cs_options      options;      /* as resolved */

@@ -42,6 +42,12 @@ typedef struct cs_topology_kind {
     /* A name of the link for people, as snprintf() writes it. */
     void (*link_name)(const cs_topology *topology, uint32_t link, char *text, size_t text_bytes);
 
+    /* Optional. The inner links that are the NIC of a rank, out of the server and into it, of the
+     * first of the ranks that have it; how many (2, or 0: it is another rank's). They slow down
+     * with the rank's port. Without it ports are all that there is of NICs. */
+    uint32_t (*nic_links)(const cs_topology *topology, const cs_cluster *cluster, uint32_t rank,
+                          uint32_t *links);
+
     /* Optional, both or neither; without them route() is the only path. How many paths there are
      * between two ranks over a fabric, from 1 to CS_MAX_PATHS; and path `i` of them, written as
      * route() writes it. Path 0 is route(), path i what the route would be if src + dst were larger

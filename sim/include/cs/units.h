@@ -3,7 +3,8 @@
  *
  * Sizes: bytes; K, M, G, T and KiB, MiB, GiB, TiB are powers of 1024 (as in nccl-tests),
  * kB, MB, GB, TB powers of 1000. Rates: B/s; "450GB/s", "450GiB/s", "200Gb/s", "200Gbps"; a
- * bare number is B/s. Times: seconds; "700ns", "3us", "4.48ms", "1s"; a bare number is s.
+ * bare number is B/s. Times: seconds; "700ns", "3us", "4.48ms", "1s", "5min", "2h", "30d", "1y"
+ * (365.25 d); a bare number is s.
  */
 #ifndef CS_UNITS_H
 #define CS_UNITS_H

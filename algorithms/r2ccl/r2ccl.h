@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* algorithms/r2ccl/r2ccl.h -- R2CCL for who weighs it against other ways around slow NICs. */
+#ifndef CS_ALGORITHMS_R2CCL_R2CCL_H
+#define CS_ALGORITHMS_R2CCL_R2CCL_H
+
+#include "cs/algorithm.h"
+
+extern const cs_algorithm cs_algorithm_r2ccl;
+
+/* When its best schedule around the slow NICs ends, predicted for alpha-beta with all ranks there
+ * (time.h says how well); INFINITY where there is none, or no memory. O(servers x slow servers). */
+double cs_r2ccl_estimate_s(const cs_scenario *scenario);
+
+#endif
