@@ -4,10 +4,11 @@
  *
  * Every row of a log becomes the time of one message over the fabric: of a link's test it is that;
  * of a collective it is the time with which a replay of the schedule that is taken for what ran
- * takes as long as the row says (study/time_search.h), NVLink being known when the NICs are looked
- * for. The messages of all logs of a level are fitted together (traces/fit.h): regimes are those of
- * the size of a message, so that they hold for other numbers of servers, where a ring's messages
- * are smaller. A schedule can be taken for what ran if its messages over a fabric are equal.
+ * takes as long as the row says (study/level_messages.h), NVLink being known when the NICs are
+ * looked for. The messages of all logs of a level are fitted together (traces/fit.h): regimes are
+ * those of the size of a message, so that they hold for other numbers of servers, where a ring's
+ * messages are smaller. A schedule can be taken for what ran if its messages over a fabric are
+ * equal.
  *
  * Left out: that NCCL may run another schedule on other numbers of servers; what the network
  * between the servers does to many of them. See sim/doc/calibration.md.

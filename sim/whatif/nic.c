@@ -14,8 +14,8 @@
 #include "cs/capacity.h"
 #include "scenario/fault.h"
 #include "scenario/scenario_json.h"
+#include "study/level_messages.h"
 #include "study/levels.h"
-#include "study/time_search.h"
 #include "whatif/call.h"
 
 #include <inttypes.h>
