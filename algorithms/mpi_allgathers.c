@@ -288,28 +288,29 @@ HOOKS(ibcast_knomial, knomial)
 HOOKS(ibcast_linear, linear)
 
 /* An algorithm with these hooks. */
-#define ALLGATHER(id, what, where)                                                               \
+#define ALLGATHER(id, what, where, equal)                                                        \
     {                                                                                            \
         .name = #id, .summary = "AllGather" what, .source = where "; table I of Parallel Rings", \
         .collectives = 1u << CS_ALLGATHER, .check = id##_check, .open = id##_open,               \
         .next_block = gather_next_block, .close = cs_free, .takes_uneven = true,                 \
+        .equal_messages = (equal),                                                               \
     }
 
 const cs_algorithm cs_algorithm_iallgather_rd =
     ALLGATHER(iallgather_rd, " by recursive doubling, distances 1, 2, 4 ..; n a power of two",
-              "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005)");
+              "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005)", 0);
 const cs_algorithm cs_algorithm_ibcast_btdd =
     ALLGATHER(ibcast_btdd, ": a broadcast from every rank, binomial tree, distances 1, 2, 4 ..",
-              "Open MPI, coll/libnbc, binomial broadcast");
+              "Open MPI, coll/libnbc, binomial broadcast", 1u << CS_ALLGATHER);
 const cs_algorithm cs_algorithm_ibcast_btdh =
     ALLGATHER(ibcast_btdh, ": a broadcast from every rank, binomial tree, distances .. 4, 2, 1",
-              "binomial broadcast with halving distances");
+              "binomial broadcast with halving distances", 1u << CS_ALLGATHER);
 const cs_algorithm cs_algorithm_ibcast_knomial =
     ALLGATHER(ibcast_knomial, ": a broadcast from every rank over a 4-nomial tree",
-              "Open MPI, coll/libnbc, k-nomial broadcast");
+              "Open MPI, coll/libnbc, k-nomial broadcast", 1u << CS_ALLGATHER);
 const cs_algorithm cs_algorithm_ibcast_linear =
     ALLGATHER(ibcast_linear, ": a broadcast from every rank, straight to all others",
-              "Open MPI, coll/libnbc, linear broadcast");
+              "Open MPI, coll/libnbc, linear broadcast", 1u << CS_ALLGATHER);
 
 /* ---- binomial: one tree, for the whole buffer ---- */
 
@@ -394,16 +395,17 @@ static double binomial_closed_form_s(const cs_scenario *scenario, const void *op
 }
 
 const cs_algorithm cs_algorithm_binomial = {
-    .name          = "binomial",
-    .summary       = "Broadcast and Reduce of the whole buffer over a binomial tree",
-    .source        = "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005)",
-    .collectives   = 1u << CS_BROADCAST | 1u << CS_REDUCE,
-    .options       = binomial_table,
-    .options_bytes = sizeof(binomial_options),
-    .check         = binomial_check,
-    .open          = binomial_open,
-    .next_block    = gather_next_block,
-    .close         = cs_free,
-    .closed_form_s = binomial_closed_form_s,
-    .takes_uneven  = true,
+    .name           = "binomial",
+    .summary        = "Broadcast and Reduce of the whole buffer over a binomial tree",
+    .source         = "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005)",
+    .collectives    = 1u << CS_BROADCAST | 1u << CS_REDUCE,
+    .equal_messages = 1u << CS_BROADCAST | 1u << CS_REDUCE,
+    .options        = binomial_table,
+    .options_bytes  = sizeof(binomial_options),
+    .check          = binomial_check,
+    .open           = binomial_open,
+    .next_block     = gather_next_block,
+    .close          = cs_free,
+    .closed_form_s  = binomial_closed_form_s,
+    .takes_uneven   = true,
 };

@@ -217,17 +217,18 @@ static double pairwise_closed_form_s(const cs_scenario *scenario, const void *op
 }
 
 const cs_algorithm cs_algorithm_pairwise = {
-    .name          = "pairwise",
-    .summary       = "AlltoAll in n - 1 rounds, one partner a round: xor, shift, group by group",
-    .source        = "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005); A. Faraj, X. Yuan, "
-                     "IPDPS 2005",
-    .collectives   = 1u << CS_ALLTOALL,
-    .options       = pairwise_table,
-    .options_bytes = sizeof(pairwise_options),
-    .check         = pairwise_check,
-    .open          = pairwise_open,
-    .next_block    = pairwise_next_block,
-    .close         = cs_free,
-    .closed_form_s = pairwise_closed_form_s,
-    .takes_uneven  = true,
+    .name           = "pairwise",
+    .summary        = "AlltoAll in n - 1 rounds, one partner a round: xor, shift, group by group",
+    .source         = "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005); A. Faraj, X. Yuan, "
+                      "IPDPS 2005",
+    .collectives    = 1u << CS_ALLTOALL,
+    .equal_messages = 1u << CS_ALLTOALL,
+    .options        = pairwise_table,
+    .options_bytes  = sizeof(pairwise_options),
+    .check          = pairwise_check,
+    .open           = pairwise_open,
+    .next_block     = pairwise_next_block,
+    .close          = cs_free,
+    .closed_form_s  = pairwise_closed_form_s,
+    .takes_uneven   = true,
 };

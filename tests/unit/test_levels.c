@@ -23,12 +23,11 @@ static cs_fabric true_ports[CS_FABRICS] = {[CS_NIC]    = {CS_SWITCHED, 4e-6, 20e
                                            [CS_NVLINK] = {CS_SWITCHED, 1e-6, 200e9},
                                            [CS_CROSS]  = {CS_SWITCHED, 0, 1e12}};
 
-static double replay_s(const char *schedule, cs_collective collective, uint32_t n_ranks,
-                       uint32_t gpus, uint64_t bytes)
+static cs_job job_on(const char *schedule, cs_collective collective, uint32_t n_ranks,
+                     uint32_t gpus, uint64_t bytes)
 {
     const cs_algorithm *algorithm = NULL;
     const cs_model     *model     = NULL;
-    cs_outcome          outcome   = {0};
     cs_error            err       = {0};
     cs_job              job       = {.scenario = {.collective = collective,
                                                   .bytes      = bytes,
@@ -40,9 +39,30 @@ static double replay_s(const char *schedule, cs_collective collective, uint32_t 
     cs_job_set_algorithm(&job, algorithm, NULL);
     cs_job_set_model(&job, model, NULL);
     cr_assert_eq(cs_job_resolve(&job, &err), CS_OK, "%s", err.message);
+    return job;
+}
+
+static double replay_s(const char *schedule, cs_collective collective, uint32_t n_ranks,
+                       uint32_t gpus, uint64_t bytes)
+{
+    cs_job     job     = job_on(schedule, collective, n_ranks, gpus, bytes);
+    cs_outcome outcome = {0};
+    cs_error   err     = {0};
+
     cr_assert_eq(cs_job_replay(&job, NULL, 0, &outcome, &err), CS_OK, "%s", err.message);
     cs_job_release(&job);
     return outcome.elapsed_s;
+}
+
+static double form_s(const char *schedule, cs_collective collective, uint32_t n_ranks,
+                     uint32_t gpus, uint64_t bytes)
+{
+    cs_job       job    = job_on(schedule, collective, n_ranks, gpus, bytes);
+    const double time_s = cs_job_closed_form_s(&job);
+
+    cr_assert(isfinite(time_s));
+    cs_job_release(&job);
+    return time_s;
 }
 
 static void add_row(cs_text *text, uint64_t bytes, double time_s, double factor)
@@ -248,10 +268,17 @@ Test(levels, refusals)
         {"calibrate --nic y.log --nvlink 1.log", "measured on Y100, but 1.log on X100"},
         {"calibrate --nic 2.log --nvlink 1.log 6.log", "is it of one server, or of several?"},
         {"calibrate --servers 2 1.log", "--servers: belongs to two levels"},
-        {"calibrate --nic 2.log --nvlink 1.log -a broadcast", "accepted"},
+        {"calibrate --nic 2.log --nvlink 1.log -a broadcast",
+         "accepted for allreduce are flat_ring, hierarchical, latency_optimal, "
+         "nccl_rings, parallel_rings, ring\n"},
         {"calibrate --nic 2.log --nvlink 1.log -a nothing", "--algorithm: "},
-        {"calibrate --nic 2.log --nvlink 1.log -a rhd", "messages of different sizes"},
-        {"calibrate --nic 2.log --nvlink 1.log -a double_binary_tree", "logs of one machine"},
+        {"calibrate --nic 2.log --nvlink 1.log -a rhd", "rhd has messages that differ"},
+        {"calibrate --nic 2.log --nvlink 1.log -a allpairs", "share a start-up time"},
+        {"calibrate --nic 2.log --nvlink 1.log -a double_binary_tree", "chosen by the ports"},
+        {"calibrate --nic 2.log --nvlink 1.log -a r2ccl", "--algorithm: r2ccl has messages"},
+        {"calibrate --nic 2.log --nvlink 1.log -a optcc", "--algorithm: optcc has messages"},
+        {"calibrate --nic 2.log --nvlink 1.log -a binomial",
+         "--algorithm: binomial does not do it: accepted for allreduce are flat_ring"},
         {"calibrate --nic 2.log --nvlink 1.log --extrapolate",
          "--extrapolate: belongs to one level"},
         {"calibrate --nic 2.log --nvlink 1.log -o x.svg", "accepted for two is a JSON file"},
@@ -296,6 +323,39 @@ Test(levels, hidden_nics)
         cr_assert_eq(cs_levels_time(c, CS_ALLREDUCE, 8, bytes, &time_s, &err), CS_OK, "%s",
                      err.message);
         expect_near(time_s.value, replay_s("nccl_rings", CS_ALLREDUCE, 8 * GPUS, GPUS, bytes), 1e-6,
+                    "a time", "nccl_rings");
+    }
+    cs_calibration_free(c);
+}
+
+/* A log of 8192 ranks, and times on as many, for which a single server is replayed: the truth is in
+ * closed form. */
+Test(levels, very_many_servers, .timeout = 60)
+{
+    static const char *const nvlink[] = {"1.log"}, *const nic[] = {"n.log"};
+    const uint32_t    n       = 8192;
+    cs_levels_options options = {.schedule = "nccl_rings", .calibrate.n_ranks = n};
+    ct_rng            rng     = ct_rng_for(3);
+    cs_text           text    = {0};
+
+    make_log("1.log", "nccl_rings", CS_ALLREDUCE, GPUS, 0, &rng);
+    cs_text_add(&text, "# Collective test starting: all_reduce_perf\n");
+    for (int power = 20; power <= MOST; power++) {
+        const uint64_t bytes = (uint64_t)1 << power;
+        add_row(&text, bytes, form_s("nccl_rings", CS_ALLREDUCE, n, GPUS, bytes),
+                cs_busbw_factor(CS_ALLREDUCE, n));
+    }
+    ct_file_write("n.log", text.data);
+    cs_text_free(&text);
+    cs_calibration *c = calibrate(nvlink, 1, nic, 1, &options);
+
+    for (uint32_t ranks = 64; ranks <= 4 * n; ranks *= 8) {
+        const uint64_t bytes  = (uint64_t)ranks << 14;
+        cs_estimate    time_s = {0};
+        cs_error       err    = {0};
+        cr_assert_eq(cs_levels_time(c, CS_ALLREDUCE, ranks / GPUS, bytes, &time_s, &err), CS_OK,
+                     "%s", err.message);
+        expect_near(time_s.value, form_s("nccl_rings", CS_ALLREDUCE, ranks, GPUS, bytes), 1e-6,
                     "a time", "nccl_rings");
     }
     cs_calibration_free(c);
