@@ -23,6 +23,7 @@ typedef struct source {
     cs_collective      collective;
     uint32_t           n_ranks; /* of a collective */
     cs_point          *points;  /* [n_points] messages; from the end on, those that are hidden */
+    double            *rests_s; /* of rates: [n_rows], a message less its alpha */
     size_t            *rows;    /* whose they are */
     size_t             n_points;
     bool               is_held_out; /* on fewer GPUs than a server has: predicted alone */
@@ -103,22 +104,25 @@ static cs_status explain_row(const bench *b, source *s, size_t row, cs_error *er
     return CS_OK;
 }
 
-/* How long a message takes that has no bytes: as given, else the shortest time of the others. */
-static bool find_alpha(const bench *b, uint32_t level, double *alpha_s_p, uint64_t *above_p)
+/* How long a message takes that has no bytes: the shortest time of the level's logs of messages but
+ * `without`; as given, where there are none. *above_p is the largest size that they have. */
+static bool find_alpha(const bench *b, uint32_t level, const source *without, double *alpha_s_p,
+                       uint64_t *above_p)
 {
     uint64_t least = UINT64_MAX;
 
     *above_p = 0;
     for (size_t i = 0; i < b->n; i++) {
         const source *s = &b->sources[i];
-        for (size_t p = 0; p < s->n_points && s->level == level; p++) {
-            if (s->log->measured != CS_NCCL_RATE && s->points[p].bytes < least) {
+        if (s->level != level || s == without || s->log->measured == CS_NCCL_RATE) {
+            continue;
+        }
+        for (size_t p = 0; p < s->n_points; p++) {
+            if (s->points[p].bytes < least) {
                 least      = s->points[p].bytes;
                 *alpha_s_p = s->points[p].time_s;
             }
-            if (s->log->measured != CS_NCCL_RATE && s->points[p].bytes > *above_p) {
-                *above_p = s->points[p].bytes;
-            }
+            *above_p = s->points[p].bytes > *above_p ? s->points[p].bytes : *above_p;
         }
     }
     if (b->options->has_alpha[level] && least == UINT64_MAX) {
@@ -127,25 +131,49 @@ static bool find_alpha(const bench *b, uint32_t level, double *alpha_s_p, uint64
     return b->options->has_alpha[level] || least < UINT64_MAX;
 }
 
-/* Messages from rates. What is between two messages that are under way is a line, too: its A is
- * the time that a sender needs for each, in whose place alpha is put. Sizes that were measured one
- * message at a time have no need of it. */
+/* Messages from the rates of a log, of rows[]: a rest and alpha each. Sizes that were measured one
+ * message at a time have no need of them. Returns how many there are. */
+static size_t messages_of_rates(const source *s, double alpha_s, uint64_t above, cs_point *points,
+                                size_t *rows)
+{
+    size_t n = 0;
+
+    for (size_t r = 0; r < s->log->n_rows; r++) {
+        const uint64_t bytes  = s->log->rows[r].size_bytes;
+        const double   time_s = alpha_s + s->rests_s[r];
+        if (bytes > above && time_s > 0) {
+            points[n] = (cs_point){bytes, time_s};
+            if (rows != NULL) {
+                rows[n] = r;
+            }
+            n++;
+        }
+    }
+    return n;
+}
+
+/* What is between two messages that are under way is a line, too: its A is the time that a sender
+ * needs for each, in whose place alpha is put. */
 static cs_status take_rates(const bench *b, source *s, cs_error *err)
 {
-    double   alpha_s = 0;
-    uint64_t above   = 0;
-    cs_fit   gaps    = {0};
-    size_t   n       = 0;
+    const size_t n       = s->log->n_rows;
+    double       alpha_s = 0;
+    uint64_t     above   = 0;
+    cs_fit       gaps    = {0};
 
-    if (!find_alpha(b, s->level, &alpha_s, &above)) {
+    if (!find_alpha(b, s->level, NULL, &alpha_s, &above)) {
         return CS_FAIL(err, CS_EINVAL, cs_level_option(s->level),
                        "%s has rates alone, which do not say how long a message takes: give a log "
                        "of latencies beside it, or %s-alpha T",
                        s->name, cs_level_option(s->level));
     }
-    for (size_t r = 0; r < s->log->n_rows; r++) {
+    s->rests_s = CS_NEW(double, n);
+    if (s->rests_s == NULL) {
+        return CS_NO_MEMORY(err, "%zu rates", n);
+    }
+    for (size_t r = 0; r < n; r++) {
         const cs_nccl_row *row = &s->log->rows[r];
-        b->points[n++]         = (cs_point){row->size_bytes, row->timings[0].time_s};
+        b->points[r]           = (cs_point){row->size_bytes, row->timings[0].time_s};
     }
     bool has_line = n >= CS_REGIME_SIZES &&
                     cs_fit_regimes(b->points, n, &b->options->calibrate.fit, &gaps, NULL) == CS_OK;
@@ -156,14 +184,10 @@ static cs_status take_rates(const bench *b, source *s, cs_error *err)
             gap_s =
                 point.bytes >= gaps.regimes[k].min_bytes ? gaps.regimes[k].line.intercept_s : gap_s;
         }
-        double time_s = alpha_s + fmax(0, point.time_s - gap_s);
-        if (point.bytes > above && time_s > 0) {
-            s->rows[s->n_points]     = r;
-            s->points[s->n_points++] = (cs_point){point.bytes, time_s};
-        } else {
-            s->n_unused++;
-        }
+        s->rests_s[r] = fmax(0, point.time_s - gap_s);
     }
+    s->n_points = messages_of_rates(s, alpha_s, above, s->points, s->rows);
+    s->n_unused = n - s->n_points;
     return CS_OK;
 }
 
@@ -201,16 +225,25 @@ static int by_size(const void *a, const void *b)
     return (p->time_s > q->time_s) - (p->time_s < q->time_s);
 }
 
-/* The messages of all logs of a level but one, in order of size. */
+/* The messages of all logs of a level but one, in order of size. Rates do not know of its alpha
+ * either: without another one they say nothing. */
 static size_t pool(const bench *b, uint32_t level, const source *without)
 {
-    size_t n = 0;
+    size_t   n       = 0;
+    double   alpha_s = 0;
+    uint64_t above   = 0;
+    bool     has     = find_alpha(b, level, without, &alpha_s, &above);
 
     for (size_t i = 0; i < b->n; i++) {
         const source *s = &b->sources[i];
-        if (s->level == level && s != without && !s->is_held_out && s->n_points > 0) {
+        if (s->level != level || s == without || s->is_held_out) {
+            continue;
+        }
+        if (s->rests_s == NULL && s->n_points > 0) {
             memcpy(b->points + n, s->points, s->n_points * sizeof *s->points);
             n += s->n_points;
+        } else if (s->rests_s != NULL && has) {
+            n += messages_of_rates(s, alpha_s, above, b->points + n, NULL);
         }
     }
     qsort(b->points, n, sizeof *b->points, by_size);
@@ -397,6 +430,26 @@ static cs_status describe_log(const bench *b, const source *s, cs_level_log *log
     return CS_OK;
 }
 
+/* Why there is no line: the rows are another level's, or there are too few, or they do not grow. */
+static cs_status refuse_fit(const bench *b, uint32_t l, const char *why, cs_error *err)
+{
+    size_t n_hidden = 0, n_rows = 0;
+
+    for (size_t i = 0; i < b->n; i++) {
+        const source *s = &b->sources[i];
+        n_hidden += s->level == l ? s->n_hidden : 0;
+        n_rows += s->level == l && !s->is_held_out ? s->n_hidden + s->n_points : 0;
+    }
+    if (n_hidden == 0) {
+        return CS_FAIL(err, CS_EINVAL, cs_level_option(l), "%s", why);
+    }
+    return CS_FAIL(err, CS_EINVAL, cs_level_option(l),
+                   "%zu of %zu times are no more than %s takes within the servers, by NVLink's "
+                   "log, which leaves too few sizes: accepted are logs of one machine, and another "
+                   "schedule (-a)",
+                   n_hidden, n_rows, b->c->schedule);
+}
+
 static cs_status make_level(const bench *b, uint32_t l, cs_error *err)
 {
     cs_level *level = &b->c->levels->of[l];
@@ -422,11 +475,8 @@ static cs_status make_level(const bench *b, uint32_t l, cs_error *err)
     }
     cs_error  why    = {0};
     cs_status status = fit_level(b, l, NULL, level, &why);
-    if (status == CS_EINVAL && level->n_points < CS_REGIME_SIZES && l == CS_NIC) {
-        return CS_FAIL(err, status, cs_level_option(l),
-                       "the times are no more than %s takes within the servers, by NVLink's log: "
-                       "accepted are logs of one machine, and another schedule (-a)",
-                       b->c->schedule);
+    if (status == CS_EINVAL) {
+        return refuse_fit(b, l, why.message, err);
     }
     if (status != CS_OK) {
         return CS_FAIL(err, status, cs_level_option(l), "%s", why.message);
@@ -684,6 +734,7 @@ static void bench_close(bench *b)
     for (size_t i = 0; i < b->n && b->sources != NULL; i++) {
         cs_free(b->sources[i].points);
         cs_free(b->sources[i].rows);
+        cs_free(b->sources[i].rests_s);
     }
     cs_free(b->sources);
     cs_free(b->points);

@@ -239,6 +239,9 @@ Test(levels, a_file_of_two_levels)
     ct_program_says("whatif --kill-nic 0.1 --topology dgx-a100 -n 16 -g 4 --calibration c.json "
                     "-a nccl_rings",
                     0, "as if nccl_rings ran: the NICs of a server carried");
+    ct_program_says("whatif --kill-nic 0.1 --topology dgx-a100 -n 16 -g 4 --calibration c.json "
+                    "-a nccl_rings",
+                    0, "time  limits   busbw");
 }
 
 /* What contradicts itself is refused in one line. */
@@ -326,6 +329,70 @@ Test(levels, hidden_nics)
                     "a time", "nccl_rings");
     }
     cs_calibration_free(c);
+}
+
+static void make_osu(const char *name, const char *title, const char *unit, int least, int most,
+                     double (*value_of)(double bytes))
+{
+    cs_text text = {0};
+
+    cs_text_add(&text, "# OSU MPI-CUDA %s Test v7.2\n# Size  %s\n", title, unit);
+    for (int power = least; power <= most; power++) {
+        cs_text_add(&text, "%llu %.6f\n", 1ull << power, value_of(ldexp(1, power)));
+    }
+    ct_file_write(name, text.data);
+    cs_text_free(&text);
+}
+
+static double latency_us(double bytes)
+{
+    return 3 + bytes / 20e3;
+}
+
+/* Half a microsecond between two messages that are under way. */
+static double rate_MBps(double bytes)
+{
+    return bytes / (0.5 + bytes / 20e3);
+}
+
+/* A log of latencies that is left out is left out of the messages that rates become, too: these
+ * have another alpha then, or none. */
+Test(levels, a_latency_that_is_left_out)
+{
+    static const char *const nic[]   = {"lat.txt", "bw.txt"};
+    cs_levels_options        options = {.gpus_per_server = 1};
+
+    make_osu("lat.txt", "Latency", "Latency (us)", 3, 12, latency_us);
+    make_osu("bw.txt", "Bandwidth", "Bandwidth (MB/s)", 3, 24, rate_MBps);
+    for (int given = 0; given < 2; given++) {
+        options.has_alpha[CS_NIC] = given == 1;
+        options.alpha_s[CS_NIC]   = 12e-6;
+        cs_calibration     *c     = calibrate(NULL, 0, nic, 2, &options);
+        const cs_level_log *log   = &c->levels->of[CS_NIC].logs[0];
+        cr_expect_str_eq(log->what, "osu_latency");
+        cr_expect_lt(log->fitted.max_ratio, 0.01, "%g", log->fitted.max_ratio);
+        cr_expect_eq(log->left_out.n, given == 1 ? 10 : 0, "%zu", log->left_out.n);
+        cr_expect(given == 0 || fabs(log->left_out.max_ratio - 3) < 0.1, "%g",
+                  log->left_out.max_ratio);
+        cs_calibration_free(c);
+    }
+}
+
+/* Rates of one size have no confidence interval; two sizes are too few, whatever NVLink does. */
+Test(levels, tests_of_links)
+{
+    static const char pairs[] = "Running device_to_device_memcpy_read_ce.\n"
+                                "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n"
+                                "          0       1\n0  N/A  276.07\n1  259.49  N/A\n\n";
+
+    ct_file_write("pairs.txt", pairs);
+    make_osu("two.txt", "Latency", "Latency (us)", 10, 11, latency_us);
+    ct_program_says("calibrate --nvlink pairs.txt --nvlink-alpha 2us", 0,
+                    "A as given, R the median of the rates, the slowest and the fastest");
+    ct_program_says("calibrate --nic two.txt -g 1", 2,
+                    "--nic: 2 points of 2 sizes, accepted: 3 sizes or more");
+    ct_program_says("calibrate --nic two.txt --nvlink pairs.txt --nvlink-alpha 2us", 2,
+                    "--nic: 2 points of 2 sizes, accepted: 3 sizes or more");
 }
 
 /* A log of 8192 ranks, and times on as many, for which a single server is replayed: the truth is in
