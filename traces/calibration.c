@@ -926,7 +926,8 @@ static void add_level(const cs_level *level, const char *name, cs_text *text)
 
 static void add_levels(const cs_calibration *c, cs_text *text)
 {
-    cs_text_add(text, "# two levels, %u GPUs a server, %s, %s column\n", c->levels->gpus_per_server,
+    cs_text_add(text, "# two levels, %u GPU%s a server, %s, %s column\n",
+                c->levels->gpus_per_server, c->levels->gpus_per_server == 1 ? "" : "s",
                 c->levels->is_any ? "any collective" : cs_collective_name(c->collective),
                 cs_nccl_side_name(c->column));
     cs_text_add(text, "# %-10s %s is taken for what ran\n", "schedule", c->schedule);

@@ -141,6 +141,10 @@ static cs_status make_levels(const calibrate_job *j, cs_calibration **calibratio
         return CS_FAIL(err, CS_EINVAL, "--extrapolate",
                        "belongs to one level: two levels are good for any number of servers");
     }
+    if (j->options.fit.hold_out_every > 0) {
+        return CS_FAIL(err, CS_EINVAL, "--hold-out",
+                       "belongs to one level: of two, sizes and logs are held out one by one");
+    }
     return cs_levels_calibrate(files, &any, &options, calibration_p, err);
 }
 

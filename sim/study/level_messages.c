@@ -66,12 +66,14 @@ cs_status cs_level_accept(const cs_algorithm *algorithm, cs_collective collectiv
                                        length > 0 ? ", " : "", cs_algorithms[a]->name);
         }
     }
-    return CS_FAIL(err, CS_ENOTSUP, "--algorithm", "%s %s: accepted for %s are %s", algorithm->name,
-                   (algorithm->collectives >> collective & 1u) != 0
-                       ? "has messages that differ, share a start-up time or are chosen by the "
-                         "ports, so that its time does not say how long one took"
-                       : "does not do it",
-                   cs_collective_name(collective), list);
+    if ((algorithm->collectives >> collective & 1u) == 0) {
+        return CS_FAIL(err, CS_ENOTSUP, "--algorithm", "%s does no %s: accepted for it (-a): %s",
+                       algorithm->name, cs_collective_name(collective), list);
+    }
+    return CS_FAIL(err, CS_ENOTSUP, "--algorithm",
+                   "%s has messages that differ, share a start-up time or are chosen by the ports, "
+                   "so that its time does not say how long one took: accepted for %s (-a): %s",
+                   algorithm->name, cs_collective_name(collective), list);
 }
 
 /* The largest message over each fabric so far; 0: there was none. */

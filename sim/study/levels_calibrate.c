@@ -529,13 +529,16 @@ static uint32_t gpus_on_host(const cs_nccl_log *log)
  * NVLink's. */
 static cs_status count_gpus(const bench *b, cs_error *err)
 {
-    uint32_t given = b->options->gpus_per_server, most = 0, listed = 0;
+    uint32_t      given = b->options->gpus_per_server, most = 0, listed = 0;
+    const source *across = NULL; /* a collective whose servers nobody lists */
 
     for (size_t i = 0; i < b->n; i++) {
         const source *s = &b->sources[i];
         uint32_t      g = gpus_on_host(s->log);
         if (s->level == CS_NVLINK && s->log->measured == CS_NCCL_COLLECTIVE) {
             most = s->n_ranks > most ? s->n_ranks : most;
+        } else if (s->level == CS_NIC && s->log->measured == CS_NCCL_COLLECTIVE && g == 0) {
+            across = s;
         } else if (s->level == CS_NIC && g > 0) {
             if (given == 0 && listed > 0 && listed != g) {
                 return CS_FAIL(err, CS_EINVAL, "-g",
@@ -550,6 +553,12 @@ static cs_status count_gpus(const bench *b, cs_error *err)
                            "%u GPUs a server, but %s has %u on a host by its Rank lines", given,
                            s->name, g);
         }
+    }
+    if (across != NULL && given == 0 && listed == 0 && most == 0) {
+        return CS_FAIL(err, CS_EINVAL, "-g",
+                       "nothing says how many GPUs a server of %s has: give the number, or "
+                       "NVLink's log of a whole server (--nvlink)",
+                       across->name);
     }
     b->c->levels->gpus_per_server = given > 0 ? given : listed > 0 ? listed : most > 0 ? most : 1;
     return CS_OK;
@@ -597,8 +606,10 @@ static cs_status check_schedule(const bench *b, const source *s, cs_error *err)
     if (s->log->schedule[0] == '\0' || strcmp(s->log->schedule, algorithm->name) == 0) {
         return CS_OK;
     }
-    if (cs_algorithm_find(s->log->schedule, &ran, NULL) == CS_OK) {
-        CS_TRY(cs_level_accept(ran, s->collective, err));
+    cs_error why = {0};
+    if (cs_algorithm_find(s->log->schedule, &ran, NULL) == CS_OK &&
+        cs_level_accept(ran, s->collective, &why) != CS_OK) {
+        return CS_FAIL(err, why.status, s->name, "is a captured run: %s", why.message);
     }
     return CS_FAIL(err, CS_EINVAL, "--algorithm",
                    "is %s, but %s is a captured run of %s: accepted is -a %s", algorithm->name,
@@ -681,8 +692,28 @@ static void hold_out_parts(const bench *b)
     }
 }
 
+/* An alpha that nothing asks for would be left unused in silence. */
+static cs_status check_alphas(const bench *b, cs_error *err)
+{
+    for (uint32_t l = 0; l < CS_LEVELS; l++) {
+        bool has_rates = false;
+        for (size_t i = 0; i < b->n; i++) {
+            const source *s = &b->sources[i];
+            has_rates       = has_rates || (s->level == l && s->log->measured == CS_NCCL_RATE);
+        }
+        if (b->options->has_alpha[l] && !has_rates) {
+            return CS_FAIL(err, CS_EINVAL, l == CS_NIC ? "--nic-alpha" : "--nvlink-alpha",
+                           "is for logs that have rates alone (osu_bw, ib_write_bw, nvbandwidth): "
+                           "none is given with %s",
+                           cs_level_option(l));
+        }
+    }
+    return CS_OK;
+}
+
 static cs_status see_sources(bench *b, cs_error *err)
 {
+    CS_TRY(check_alphas(b, err));
     for (size_t i = 0; i < b->n; i++) {
         CS_TRY(see_source(b, &b->sources[i], err));
     }
@@ -804,6 +835,27 @@ static cs_status read_files(const cs_levels_files *files, uint32_t level,
     return CS_OK;
 }
 
+static bool is_among(const cs_levels_files *files, size_t n, const char *path)
+{
+    for (size_t f = 0; f < n; f++) {
+        if (strcmp(files->paths[f], path) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A log that is there twice would be left out, and still be known. */
+static cs_status check_twice(const cs_levels_files *files, cs_error *err)
+{
+    for (size_t f = 0; f < files->n; f++) {
+        if (is_among(files, f, files->paths[f])) {
+            return CS_FAIL(err, CS_EINVAL, files->paths[f], "is given twice: accepted is once");
+        }
+    }
+    return CS_OK;
+}
+
 cs_status cs_levels_calibrate(const cs_levels_files files[CS_LEVELS], const cs_levels_files *any,
                               const cs_levels_options *options, cs_calibration **calibration_p,
                               cs_error *err)
@@ -812,10 +864,16 @@ cs_status cs_levels_calibrate(const cs_levels_files files[CS_LEVELS], const cs_l
     cs_nccl_logs logs     = {0};
     uint32_t    *levels   = NULL;
     size_t       capacity = 0;
-    cs_status    status   = read_files(any, CS_LEVELS, options, &logs, &levels, &capacity, err);
+    cs_status    status   = check_twice(any, err);
 
+    if (status == CS_OK) {
+        status = read_files(any, CS_LEVELS, options, &logs, &levels, &capacity, err);
+    }
     for (uint32_t l = CS_LEVELS; l-- > 0 && status == CS_OK;) {
-        status = read_files(&files[l], l, options, &logs, &levels, &capacity, err);
+        status = check_twice(&files[l], err);
+        if (status == CS_OK) {
+            status = read_files(&files[l], l, options, &logs, &levels, &capacity, err);
+        }
     }
     if (status == CS_OK && logs.n == 0) {
         status = CS_FAIL(err, CS_EINVAL, "", "no log given, accepted: one or more");

@@ -257,7 +257,11 @@ Test(levels, refusals)
         *at = 'Y';
     }
     ct_file_write("y.log", text.data);
+    ct_file_write("bare.log", strstr(text.data, "# Collective"));
     cs_text_free(&text);
+    ct_file_write("ran.log",
+                  "# collsim-capture 1 collective allreduce schedule allpairs ranks 4 "
+                  "machine here\n1048576 262144 float sum -1 100 10.49 15.73 0 N/A N/A N/A N/A\n");
 
     const struct {
         const char *arguments, *words;
@@ -272,7 +276,7 @@ Test(levels, refusals)
         {"calibrate --nic 2.log --nvlink 1.log 6.log", "is it of one server, or of several?"},
         {"calibrate --servers 2 1.log", "--servers: belongs to two levels"},
         {"calibrate --nic 2.log --nvlink 1.log -a broadcast",
-         "accepted for allreduce are flat_ring, hierarchical, latency_optimal, "
+         "accepted for allreduce (-a): flat_ring, hierarchical, latency_optimal, "
          "nccl_rings, parallel_rings, ring\n"},
         {"calibrate --nic 2.log --nvlink 1.log -a nothing", "--algorithm: "},
         {"calibrate --nic 2.log --nvlink 1.log -a rhd", "rhd has messages that differ"},
@@ -281,13 +285,19 @@ Test(levels, refusals)
         {"calibrate --nic 2.log --nvlink 1.log -a r2ccl", "--algorithm: r2ccl has messages"},
         {"calibrate --nic 2.log --nvlink 1.log -a optcc", "--algorithm: optcc has messages"},
         {"calibrate --nic 2.log --nvlink 1.log -a binomial",
-         "--algorithm: binomial does not do it: accepted for allreduce are flat_ring"},
+         "--algorithm: binomial does no allreduce: accepted for it (-a): flat_ring"},
         {"calibrate --nic 2.log --nvlink 1.log --extrapolate",
          "--extrapolate: belongs to one level"},
         {"calibrate --nic 2.log --nvlink 1.log -o x.svg", "accepted for two is a JSON file"},
         {"calibrate --nic 2.log --nvlink none.log", "none.log"},
         {"calibrate --nvlink 1.log --servers 2", "says nothing of NICs"},
         {"calibrate -g 4", "needs logs"},
+        {"calibrate --nic bare.log", "-g: nothing says how many GPUs a server of bare.log has"},
+        {"calibrate --nic bare.log -g 1 --nic-alpha 3us",
+         "--nic-alpha: is for logs that have rates"},
+        {"calibrate --nic 2.log --nvlink 1.log --nic 2.log", "2.log: is given twice"},
+        {"calibrate --nic 2.log --nvlink 1.log --hold-out 4", "--hold-out: belongs to one level"},
+        {"calibrate --nvlink ran.log -a ring", "ran.log: is a captured run: allpairs has messages"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cs_text said = {0};
