@@ -892,7 +892,7 @@ static void add_level_log(const cs_level_log *log, cs_text *text)
     }
     cs_text_add(text, ", %zu points", log->n_points);
     if (log->n_unused > 0) {
-        cs_text_add(text, "; %zu rows do not show it", log->n_unused);
+        cs_text_add(text, "; rows that do not show it: %zu", log->n_unused);
     }
     cs_text_add(text, "\n");
     if (log->n_points > 0) {

@@ -293,6 +293,7 @@ Test(levels, refusals)
         {"calibrate --nvlink 1.log --servers 2", "says nothing of NICs"},
         {"calibrate -g 4", "needs logs"},
         {"calibrate --nic bare.log", "-g: nothing says how many GPUs a server of bare.log has"},
+        {"calibrate --nic bare.log -g 1 --nic-alpha 3", "--nic-alpha"},
         {"calibrate --nic bare.log -g 1 --nic-alpha 3us",
          "--nic-alpha: is for logs that have rates"},
         {"calibrate --nic 2.log --nvlink 1.log --nic 2.log", "2.log: is given twice"},
