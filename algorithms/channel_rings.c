@@ -37,6 +37,7 @@ typedef struct channel_rings {
     const cs_scenario *scenario; /* AllReduce, ReduceScatter or AllGather */
     uint32_t           channels; /* 1 .. GPUs of the smallest server, or 1 */
     channel_order      order;
+    uint32_t           n_senders; /* only the first so many positions send; 0: all */
 
     uint32_t step, channel, position; /* next; steps count from 0 for every collective */
 } channel_rings;
@@ -133,8 +134,9 @@ static cs_transfer transfer(const channel_rings *r)
 
 static void rings_next_block(void *state, cs_block *block)
 {
-    channel_rings *r = state;
-    uint32_t       n = r->scenario->cluster.n_ranks, steps = steps_of(r->scenario);
+    channel_rings *r     = state;
+    uint32_t       n     = r->n_senders > 0 ? r->n_senders : r->scenario->cluster.n_ranks;
+    uint32_t       steps = steps_of(r->scenario);
 
     block->count = 0;
     while (r->step < steps && block->count < block->capacity) {
@@ -148,6 +150,12 @@ static void rings_next_block(void *state, cs_block *block)
             r->step++;
         }
     }
+}
+
+static void rings_keep_one_server(void *state)
+{
+    channel_rings *r = state;
+    r->n_senders     = r->scenario->cluster.gpus_per_server;
 }
 
 /* The steps one after the other over the NICs, in seconds: exact for equal parts when a server's
@@ -256,18 +264,20 @@ static double nccl_closed_form_s(const cs_scenario *scenario, const void *option
 }
 
 const cs_algorithm cs_algorithm_nccl_rings = {
-    .name          = "nccl_rings",
-    .summary       = "one ring per channel, each with its share of every block, over all NICs",
-    .source        = "NCCL's rings (S. Jeaugey, GTC 2017)",
-    .collectives   = RINGS_DO,
-    .options       = nccl_table,
-    .options_bytes = sizeof(nccl_options),
-    .check         = nccl_check,
-    .open          = nccl_open,
-    .next_block    = rings_next_block,
-    .close         = cs_free,
-    .closed_form_s = nccl_closed_form_s,
-    .takes_uneven  = true,
+    .name            = "nccl_rings",
+    .summary         = "one ring per channel, each with its share of every block, over all NICs",
+    .source          = "NCCL's rings (S. Jeaugey, GTC 2017)",
+    .collectives     = RINGS_DO,
+    .options         = nccl_table,
+    .options_bytes   = sizeof(nccl_options),
+    .check           = nccl_check,
+    .open            = nccl_open,
+    .equal_messages  = RINGS_DO,
+    .keep_one_server = rings_keep_one_server,
+    .next_block      = rings_next_block,
+    .close           = cs_free,
+    .closed_form_s   = nccl_closed_form_s,
+    .takes_uneven    = true,
 };
 
 /* ---- the flat ring: one channel, which knows nothing of servers ---- */
@@ -305,10 +315,12 @@ const cs_algorithm cs_algorithm_flat_ring = {
     .collectives = RINGS_DO,
     .check       = flat_check,
     .open        = flat_open,
-    .next_block  = rings_next_block,
-    .close       = cs_free,
-    .closed_form_s = flat_closed_form_s,
-    .takes_uneven  = true,
+    .equal_messages  = RINGS_DO,
+    .keep_one_server = rings_keep_one_server,
+    .next_block      = rings_next_block,
+    .close           = cs_free,
+    .closed_form_s   = flat_closed_form_s,
+    .takes_uneven    = true,
 };
 
 /* ---- reduce_ring: chains along the rings ----

@@ -133,14 +133,15 @@ static double latency_optimal_closed_form_s(const cs_scenario *scenario, const v
 }
 
 const cs_algorithm cs_algorithm_latency_optimal = {
-    .name          = "latency_optimal",
-    .summary       = "ceil(log2 n) rounds of the whole buffer, for every n",
-    .source        = "A. Bar-Noy, S. Kipnis, B. Schieber, Parallel Processing Letters 3 (1993)",
-    .collectives   = 1u << CS_ALLREDUCE,
-    .check         = latency_optimal_check,
-    .open          = latency_optimal_open,
-    .next_block    = latency_optimal_next_block,
-    .close         = cs_free,
-    .closed_form_s = latency_optimal_closed_form_s,
-    .takes_uneven  = true,
+    .name           = "latency_optimal",
+    .summary        = "ceil(log2 n) rounds of the whole buffer, for every n",
+    .source         = "A. Bar-Noy, S. Kipnis, B. Schieber, Parallel Processing Letters 3 (1993)",
+    .collectives    = 1u << CS_ALLREDUCE,
+    .equal_messages = 1u << CS_ALLREDUCE,
+    .check          = latency_optimal_check,
+    .open           = latency_optimal_open,
+    .next_block     = latency_optimal_next_block,
+    .close          = cs_free,
+    .closed_form_s  = latency_optimal_closed_form_s,
+    .takes_uneven   = true,
 };

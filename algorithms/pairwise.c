@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* AlltoAll in n - 1 rounds of single messages: every rank sends to one partner a round.
  *
- * Round k = 1 .. n - 1, for rank r, by `order`:
- *   xor     r xor k: partners exchange; n a power of two
+ * Whom rank r sends to in round k = 1 .. n - 1 is said by `order`:
+ *
+ *   xor     r xor k: partners exchange; n is a power of two
+ *
  *   shift   (r + k) mod n
- *   groups  groups of M ranks that lie side by side (servers, or the leaves of a network): from
- *           rank i of group g to rank (i + k mod M) mod M of group g + k div M. All of a group send
- *           to one other group, and it receives from one, so that nothing meets on the way where
- *           every rank has a link of its own out of its group. `xor` does the same where M is a
- * power of two. rank    0, 1, 2, .. but r: what a loop over all ranks does; all send to rank 0
- * first, where they wait in line In the first three everybody receives one message a round. They
- * are not kept apart by themselves: a rank goes on when its ports are free. `rounds` = apart puts a
- * barrier between any two, so that a network never has more than one of them.
+ *
+ *   groups  from rank i of group g to rank (i + k mod M) mod M of group g + k div M, where the
+ *           groups are M ranks side by side (a server, or a leaf of a network). A group sends to
+ *           one other group and receives from one, so that messages do not meet where every rank
+ *           has a link of its own out of its group. So does `xor` where M is a power of two.
+ *
+ *   rank    0, 1, 2, .. without r, as a loop over all ranks does it: all send to rank 0 first and
+ *           wait there in line
+ *
+ * With the first three everybody receives one message a round. Rounds are not kept apart: a rank
+ * goes on when its ports are free. `rounds` = apart puts a barrier between any two of them, so that
+ * a network never carries messages of more than one.
  *
  * Where messages leave at once, on one alpha, it is allpairs.
  *
@@ -217,17 +223,18 @@ static double pairwise_closed_form_s(const cs_scenario *scenario, const void *op
 }
 
 const cs_algorithm cs_algorithm_pairwise = {
-    .name          = "pairwise",
-    .summary       = "AlltoAll in n - 1 rounds, one partner a round: xor, shift, group by group",
-    .source        = "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005); A. Faraj, X. Yuan, "
-                     "IPDPS 2005",
-    .collectives   = 1u << CS_ALLTOALL,
-    .options       = pairwise_table,
-    .options_bytes = sizeof(pairwise_options),
-    .check         = pairwise_check,
-    .open          = pairwise_open,
-    .next_block    = pairwise_next_block,
-    .close         = cs_free,
-    .closed_form_s = pairwise_closed_form_s,
-    .takes_uneven  = true,
+    .name           = "pairwise",
+    .summary        = "AlltoAll in n - 1 rounds, one partner a round: xor, shift, group by group",
+    .source         = "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005); A. Faraj, X. Yuan, "
+                      "IPDPS 2005",
+    .collectives    = 1u << CS_ALLTOALL,
+    .equal_messages = 1u << CS_ALLTOALL,
+    .options        = pairwise_table,
+    .options_bytes  = sizeof(pairwise_options),
+    .check          = pairwise_check,
+    .open           = pairwise_open,
+    .next_block     = pairwise_next_block,
+    .close          = cs_free,
+    .closed_form_s  = pairwise_closed_form_s,
+    .takes_uneven   = true,
 };

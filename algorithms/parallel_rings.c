@@ -37,6 +37,7 @@ typedef struct rail_rings {
     uint32_t          segments; /* chunks per block, >= 1 */
     uint64_t          bytes;    /* of all blocks together, split in blocks, then in chunks */
     bool              hands_out, collects; /* ReduceScatter, AllGather; both: AllReduce */
+    bool              is_one_server;       /* of the first one alone */
 
     bool     in_second_half; /* collecting after handing out */
     bool     is_over;
@@ -326,7 +327,7 @@ static bool next_place(rail_rings *r, uint32_t n_turns)
         return true;
     }
     r->local = 0;
-    if (++r->server < cs_n_servers(r->cluster)) {
+    if (++r->server < (r->is_one_server ? 1 : cs_n_servers(r->cluster))) {
         return true;
     }
     r->server = 0;
@@ -427,6 +428,12 @@ static cs_status rings_open(const cs_scenario *scenario, const void *options, vo
     return CS_OK;
 }
 
+static void rings_keep_one_server(void *state)
+{
+    rail_rings *r    = state;
+    r->is_one_server = true;
+}
+
 /* With a link for every pair of local ranks: a ring step takes R, an exchange D, and either the
  * rings are never held up, or the exchanges are: max((N-1) R + D, N D) for either half. Exact for
  * whole blocks of one size, when all arrive together and no NIC is slow. With one local rank
@@ -450,15 +457,17 @@ static double rings_closed_form_s(const cs_scenario *scenario, const void *optio
 }
 
 const cs_algorithm cs_algorithm_parallel_rings = {
-    .name          = "parallel_rings",
-    .summary       = "a ring per local rank over all NICs, exchanges inside servers meanwhile",
-    .source        = "Parallel Rings (multi-HCA AllGather); ReduceScatter by time reversal",
-    .collectives   = 1u << CS_ALLREDUCE | 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER,
-    .options       = rings_table,
-    .options_bytes = sizeof(rings_options),
-    .check         = rings_check,
-    .open          = rings_open,
-    .next_block    = rings_next_block,
-    .close         = cs_free,
-    .closed_form_s = rings_closed_form_s,
+    .name            = "parallel_rings",
+    .summary         = "a ring per local rank over all NICs, exchanges inside servers meanwhile",
+    .source          = "Parallel Rings (multi-HCA AllGather); ReduceScatter by time reversal",
+    .collectives     = 1u << CS_ALLREDUCE | 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER,
+    .options         = rings_table,
+    .options_bytes   = sizeof(rings_options),
+    .check           = rings_check,
+    .open            = rings_open,
+    .equal_messages  = 1u << CS_ALLREDUCE | 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER,
+    .keep_one_server = rings_keep_one_server,
+    .next_block      = rings_next_block,
+    .close           = cs_free,
+    .closed_form_s   = rings_closed_form_s,
 };

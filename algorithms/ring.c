@@ -16,6 +16,8 @@
 
 #include <math.h>
 
+#define RING_DOES (1u << CS_ALLREDUCE | 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER)
+
 static uint32_t n_steps(const cs_scenario *scenario)
 {
     uint32_t half = scenario->cluster.n_ranks - 1;
@@ -67,6 +69,12 @@ static cs_status ring_open(const cs_scenario *scenario, const void *options, voi
     return CS_OK;
 }
 
+static void ring_keep_one_server(void *state)
+{
+    cs_ring_pass *pass = state;
+    pass->n_senders    = pass->cluster->gpus_per_server;
+}
+
 static void ring_next_block(void *state, cs_block *block)
 {
     block->count = 0;
@@ -97,14 +105,16 @@ static double ring_closed_form_s(const cs_scenario *scenario, const void *option
 }
 
 const cs_algorithm cs_algorithm_ring = {
-    .name          = "ring",
-    .summary       = "n chunks around a ring, 2(n-1) steps; on a slow NIC this is ICCL",
-    .source        = "P. Patarasuk, X. Yuan, J. Parallel Distrib. Comput. 69 (2009)",
-    .collectives   = 1u << CS_ALLREDUCE | 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER,
-    .check         = ring_check,
-    .open          = ring_open,
-    .next_block    = ring_next_block,
-    .close         = cs_free,
-    .closed_form_s = ring_closed_form_s,
-    .takes_uneven  = true,
+    .name            = "ring",
+    .summary         = "n chunks around a ring, 2(n-1) steps; on a slow NIC this is ICCL",
+    .source          = "P. Patarasuk, X. Yuan, J. Parallel Distrib. Comput. 69 (2009)",
+    .collectives     = RING_DOES,
+    .equal_messages  = RING_DOES,
+    .keep_one_server = ring_keep_one_server,
+    .check           = ring_check,
+    .open            = ring_open,
+    .next_block      = ring_next_block,
+    .close           = cs_free,
+    .closed_form_s   = ring_closed_form_s,
+    .takes_uneven    = true,
 };

@@ -807,14 +807,15 @@ static void add_origin(const cs_calibration *c, cs_text *text)
     }
 }
 
-static void add_columns(cs_text *text)
+static void add_columns(const cs_regime *first, cs_text *text)
 {
-    cs_text_add(text,
-                "# t(S) = A + S/R per regime, 95 %% confidence intervals in brackets; GB/s = 1e9 "
-                "B/s\n"
-                "# %10s %12s %6s  %-30s  %-27s %9s %10s %9s %9s %9s %9s\n",
-                "from", "to", "points", "A", "R", "alpha", "bandwidth", "fit med", "fit max",
-                "held med", "held max");
+    cs_text_add(text, "# t(S) = A + S/R per regime, %s in brackets; GB/s = 1e9 B/s\n",
+                cs_regime_is_of_rates(first) ? "A as given, R the median of the rates, the slowest "
+                                               "and the fastest"
+                                             : "95 % confidence intervals");
+    cs_text_add(text, "# %10s %12s %6s  %-30s  %-27s %9s %10s %9s %9s %9s %9s\n", "from", "to",
+                "points", "A", "R", "alpha", "bandwidth", "fit med", "fit max", "held med",
+                "held max");
     cs_text_add(text, "# %10s %12s %6s  %-30s  %-27s %9s %10s %9s %9s %9s %9s\n", "(B)", "(B)", "",
                 "(us)", "(GB/s)", "(us)", "(GB/s)", "(%)", "(%)", "(%)", "(%)");
 }
@@ -828,7 +829,7 @@ static void add_heading(const cs_calibration *c, cs_text *text)
     add_origin(c, text);
     add_outliers(c->outliers, c->n_outliers, text);
     add_breaks(c, text);
-    add_columns(text);
+    add_columns(&c->regimes[0], text);
 }
 
 /* "value [low, high]", open where the interval is not bounded. */
@@ -891,7 +892,7 @@ static void add_level_log(const cs_level_log *log, cs_text *text)
     }
     cs_text_add(text, ", %zu points", log->n_points);
     if (log->n_unused > 0) {
-        cs_text_add(text, "; %zu rows do not show it", log->n_unused);
+        cs_text_add(text, "; rows that do not show it: %zu", log->n_unused);
     }
     cs_text_add(text, "\n");
     if (log->n_points > 0) {
@@ -912,7 +913,7 @@ static void add_level(const cs_level *level, const char *name, cs_text *text)
     }
     cs_text_add(text, "#\n# %-10s %zu points; S is the size of a message\n", name, level->n_points);
     add_outliers(level->outliers, level->n_outliers, text);
-    add_columns(text);
+    add_columns(&level->regimes[0], text);
     for (size_t r = 0; r < level->n_regimes; r++) {
         add_regime(&level->regimes[r], text);
     }
@@ -925,7 +926,8 @@ static void add_level(const cs_level *level, const char *name, cs_text *text)
 
 static void add_levels(const cs_calibration *c, cs_text *text)
 {
-    cs_text_add(text, "# two levels, %u GPUs a server, %s, %s column\n", c->levels->gpus_per_server,
+    cs_text_add(text, "# two levels, %u GPU%s a server, %s, %s column\n",
+                c->levels->gpus_per_server, c->levels->gpus_per_server == 1 ? "" : "s",
                 c->levels->is_any ? "any collective" : cs_collective_name(c->collective),
                 cs_nccl_side_name(c->column));
     cs_text_add(text, "# %-10s %s is taken for what ran\n", "schedule", c->schedule);

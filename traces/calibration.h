@@ -27,10 +27,17 @@ typedef struct cs_regime {
     uint64_t     min_bytes, max_bytes;
     size_t       n_points;
     cs_line      line;
-    double       alpha_s;       /* of one port; >= 0 */
-    double       bandwidth_Bps; /* of one port; > 0 */
-    cs_fit_error in_sample, held_out;
+    double       alpha_s;             /* of one port; >= 0 */
+    double       bandwidth_Bps;       /* of one port; > 0 */
+    cs_fit_error in_sample, held_out; /* in_sample.n = 0: of rates, see below */
 } cs_regime;
+
+/* Is it of the rates of a single size, with alpha given? No line was fitted: instead of a
+ * confidence interval it has the slowest and the fastest rate. */
+static inline bool cs_regime_is_of_rates(const cs_regime *regime)
+{
+    return regime->in_sample.n == 0;
+}
 
 /* What the calibration predicts for a number of ranks that it has not seen, by the cost model with
  * the same alpha and bandwidth, against logs of that number. */

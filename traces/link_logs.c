@@ -2,24 +2,42 @@
 /* Tables of other benchmarks than nccl-tests, told by their titles; a file may hold several, one
  * after the other, and each becomes a log.
  *
- *   OSU micro-benchmarks   # OSU MPI-CUDA Bandwidth Test v7.2
- *                          # Size      Bandwidth (MB/s)
- *                          1048576     73675.19
- *     osu_latency: half a round trip, so that it is the time of one message. osu_bw: 64 messages
- *     under way, MB = 1e6. osu_bibw: both directions together. Collectives: the mean over the
- *     ranks; sizes are those of a rank's block for AllGather and AlltoAll.
- *   perftest               RDMA_Write BW Test
- *                          #bytes  #iterations  BW peak[MiB/sec]  BW average[MiB/sec] MsgRate[Mpps]
- *     ib_write_bw, ib_send_bw, ib_read_bw: MB and MiB are 2^20 both, Gb 1e9 bits; Bidirectional:
- * both directions together. ib_write_lat, ib_send_lat: half a round trip, the median (t_typical).
- *   nvbandwidth            Running device_to_device_memcpy_read_ce.
- *                          memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)
- *                                     0         1
- *                           0       N/A    276.07
- *     every pair is a row, of 512 MiB (its default, which it does not print); <->: both directions.
- *   all_reduce_bench       The average bandwidth of all_reduce over 8 ranks (5 warmups / 20
- * trials): | payload |    busbw   |    algbw   | |   32KiB |   0.92GBps |   0.53GBps | or, of one
- * size, "with a 4.0GB payload (5 trials, 8 ranks):" and a line "algbw: .. GBps".
+ * OSU micro-benchmarks:
+ *
+ *     # OSU MPI-CUDA Bandwidth Test v7.2
+ *     # Size      Bandwidth (MB/s)
+ *     1048576     73675.19
+ *
+ * osu_latency has half a round trip, which is the time of one message. osu_bw has 64 messages under
+ * way, and MB = 1e6; osu_bibw has both directions together. Collectives have the mean over the
+ * ranks; the sizes of AllGather and AlltoAll are those of a rank's block.
+ *
+ * perftest:
+ *
+ *     RDMA_Write BW Test
+ *     #bytes  #iterations  BW peak[MiB/sec]  BW average[MiB/sec]  MsgRate[Mpps]
+ *
+ * ib_write_bw, ib_send_bw and ib_read_bw: MB and MiB are 2^20 both, Gb 1e9 bits; a bidirectional
+ * test has both directions together. ib_write_lat and ib_send_lat have half a round trip, of which
+ * the median is taken (t_typical).
+ *
+ * nvbandwidth:
+ *
+ *     Running device_to_device_memcpy_read_ce.
+ *     memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)
+ *                0         1
+ *      0       N/A    276.07
+ *
+ * Every pair is a row, of 512 MiB (its default, which it does not print); <-> has both directions.
+ *
+ * all_reduce_bench:
+ *
+ *     The average bandwidth of all_reduce over 8 ranks (5 warmups / 20 trials):
+ *     | payload |    busbw   |    algbw   |
+ *     |   32KiB |   0.92GBps |   0.53GBps |
+ *
+ * or, of one size, a title with "with a 4.0GB payload (5 trials, 8 ranks):" and a line
+ * "algbw: .. GBps".
  */
 #include "traces/nccl_reader.h"
 

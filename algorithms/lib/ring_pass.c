@@ -72,6 +72,11 @@ static void add_fabrics(const cs_ring_pass *p, cs_transfer *out, uint32_t count)
     }
 }
 
+static uint32_t senders(const cs_ring_pass *p)
+{
+    return p->n_senders > 0 ? p->n_senders : p->m;
+}
+
 /* One run of the current step; returns how many transfers it has. */
 static uint32_t next_run(cs_ring_pass *p, cs_transfer *out, uint32_t room)
 {
@@ -79,7 +84,7 @@ static uint32_t next_run(cs_ring_pass *p, cs_transfer *out, uint32_t room)
     uint32_t    first = p->position, m = p->m;
     uint32_t    turns = p->step < m ? p->step : p->step - m;
     uint32_t    ahead = first + m - 1 - turns, chunk = ahead < m ? ahead : ahead - m;
-    uint32_t    count = room;
+    uint32_t    count = smaller(room, senders(p) - first);
 
     if (first == m - 1) {
         emit_run(p, out, &model, first, 1, chunk);
@@ -112,7 +117,7 @@ bool cs_ring_pass_next(cs_ring_pass *pass, cs_block *block)
         uint32_t count = next_run(pass, block->transfers + block->count, room);
         block->count += count;
         pass->position += count;
-        if (pass->position == pass->m) {
+        if (pass->position == senders(pass)) {
             pass->position = 0;
             pass->step++;
         }

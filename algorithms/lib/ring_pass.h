@@ -17,6 +17,7 @@ typedef struct cs_ring_pass {
     uint32_t          m;    /* positions; >= 2 */
     uint32_t          skip; /* rank left out of the ring, or CS_RING_ALL: position i is
                                rank i + (i >= skip) */
+    uint32_t n_senders;     /* only the first so many positions send; 0: all */
     uint64_t bytes;         /* of the buffer, split in m chunks */
     uint32_t step;          /* current step */
     uint32_t end_step;      /* one past the last: m - 1 or 2 (m - 1) */

@@ -4,19 +4,21 @@
  * z_1 .. z_m are the servers that are gone around, h_1 .. h_H the others, and the ring is z_1 ..
  * z_m h_1 .. h_H. GPU c of every server does the same with part c of the buffer over its own NIC.
  *
- *   A   n / l goes around the ring of all servers: the slowest NIC moves 1 / l of the bytes at 1 /
- * l of the rate, which takes as long as the whole buffer without a fault. B1  beside it, in the
- * time that the other ports have left, the rest is added along the line h_1
- *       -> h_2 -> .. to its owner o, one of the last K of the line. Hop i sends group t - i at A's
- *       step t: what a hop needs came one step before, and both fit in the time of a slow step. The
- *       line runs this way because A keeps the receiving port of h_1 and the sending port of h_H
- *       busy from beginning to end: they talk to z_1 and z_m. So h_H cannot pass on anything: what
- *       it has for other owners comes in B2.
- *   B2  piece by piece, the owners in turn: every z, and h_H unless it is the owner, sends its
- *       contribution to o, which then has the total. That goes along the chain o, o - 1, .. h_1,
- *       h_{H-1} .. and last to h_H, and from the last one before h_H to every z. A port carries
- *       every piece once at full rate, a slow one once at its own; the contributions of the slow
- *       are shared out among the owners, the finals among those that send them.
+ * A. n / l of the buffer goes around the ring of all servers. The slowest NIC moves 1 / l of the
+ * bytes at 1 / l of the rate, which takes as long as the whole buffer without a fault.
+ *
+ * B1. Beside it, in the time that the other ports have left, the rest is added up along the line
+ * h_1, h_2, .. to its owner o, one of the last K of the line. Hop i sends group t - i at A's step
+ * t: what a hop needs came one step before, and both fit in the time of a slow step. The line runs
+ * this way because A keeps the receiving port of h_1 and the sending port of h_H busy from
+ * beginning to end: they talk to z_1 and z_m. So h_H cannot pass on anything: what it has for other
+ * owners comes in B2.
+ *
+ * B2. Piece by piece, the owners in turn: every z, and h_H unless it is the owner, sends its
+ * contribution to o, which then has the total. That goes along the chain o, o - 1, .. h_1, h_{H-1}
+ * .. and last to h_H, and from the last one before h_H to every z. A port carries every piece once
+ * at full rate, a slow one once at its own; the contributions of the slow are shared out among the
+ * owners, the finals among those that send them.
  *
  * Inside a server of g GPUs all contributions to something are added up at the GPU that sends it
  * (collect), before it receives over its NIC, and what arrives as final goes out to all others

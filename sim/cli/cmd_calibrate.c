@@ -73,11 +73,11 @@ static const cs_arg levels_args[] = {
     CS_ARG_TEXT(levels_choice, schedule, 'a', "algorithm", "A", "schedule that is taken for what ran (nccl_rings; ring where a server has one GPU)"),
     CS_ARG_TEXT(levels_choice, servers, 0, "servers", "N[,N..]", "predict the schedule's times on so many servers"),
     {.name = "nvlink-alpha", .value = "T", .help = "start-up time over NVLink, where its logs have rates alone",
-     .field = {.name = "nvlink-alpha", .type = CS_FIELD_F64, .unit = CS_UNIT_TIME, .max = 1e6,
+     .field = {.name = "nvlink-alpha", .type = CS_FIELD_F64, .unit = CS_UNIT_TIME, .max = 1,
                .offset = offsetof(levels_choice, nvlink_alpha_s)},
      .marks = true, .mark = offsetof(levels_choice, has_nvlink_alpha)},
     {.name = "nic-alpha", .value = "T", .help = "start-up time over the NICs, where their logs have rates alone",
-     .field = {.name = "nic-alpha", .type = CS_FIELD_F64, .unit = CS_UNIT_TIME, .max = 1e6,
+     .field = {.name = "nic-alpha", .type = CS_FIELD_F64, .unit = CS_UNIT_TIME, .max = 1,
                .offset = offsetof(levels_choice, nic_alpha_s)},
      .marks = true, .mark = offsetof(levels_choice, has_nic_alpha)},
     CS_ARG_LAST_ROW,
@@ -140,6 +140,10 @@ static cs_status make_levels(const calibrate_job *j, cs_calibration **calibratio
     if (j->options.extrapolate) {
         return CS_FAIL(err, CS_EINVAL, "--extrapolate",
                        "belongs to one level: two levels are good for any number of servers");
+    }
+    if (j->options.fit.hold_out_every > 0) {
+        return CS_FAIL(err, CS_EINVAL, "--hold-out",
+                       "belongs to one level: of two, sizes and logs are held out one by one");
     }
     return cs_levels_calibrate(files, &any, &options, calibration_p, err);
 }

@@ -17,9 +17,9 @@ enum { PARTS = 64, MOST_STEPS = 64, EVENT_WORK = 64 };
 
 #define RESOLUTION 5e-7 /* of a delay */
 #define NOTHING    1e-7 /* of a time, to be gained */
-#define SAME                                                                      \
-    1e-11 /* times that differ by less, relatively, are the same: sums of as many \
-             terms in another order */
+
+/* Times that differ by less, relatively, are the same: sums of as many terms in another order. */
+#define SAME 1e-11
 
 /* One that it is compared with. */
 typedef struct rival {

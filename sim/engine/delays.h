@@ -5,10 +5,11 @@
  * the first, which the rest follow as in the scenario. e(d) is the exposed time (from the last
  * arrival on), with the options as they were asked for: `auto` is chosen anew for every d.
  *
- *   critical delay  the smallest d from which on the algorithm is faster than its reference
- *   ideal delay     the smallest d from which on e(d) is what it is for ever: the pre-phase is
- *                   hidden, and nothing more is gained; where a schedule is searched for the
- * arrivals at hand, that of the numbers of late ranks and chunks for long delays
+ * The critical delay is the smallest d from which on the algorithm is faster than its reference.
+ *
+ * The ideal delay is the smallest d from which on e(d) is what it is for ever: the pre-phase is
+ * hidden, and nothing more is gained. Where a schedule is searched for the arrivals at hand, it is
+ * that of the schedule with as many late ranks and chunks as it has for long delays.
  *
  * These are the definitions of the StragglAR paper (appendix B), whose reference is the ring; there
  * T_pre + T_main - T_ring and T_pre. That is the reference here, too, where all ranks have one kind

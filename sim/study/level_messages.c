@@ -5,12 +5,14 @@
 #include "base/alloc.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #define CLOSE 1e-13 /* relative: how well a time is met */
 
 enum { STREAM_TRANSFERS = 1024, LEAST_BYTES = 1 << 20, MOST_STEPS = 200 };
 
-#define MANY_BYTES ((uint64_t)1 << 32) /* in which bytes that do not divide do not count */
+#define MANY_TRANSFERS 0x1p26 /* whose replay takes half a second or more */
 
 cs_status cs_level_job(const char *schedule, const cs_scenario *scenario, cs_job *job,
                        cs_error *err)
@@ -44,30 +46,54 @@ cs_scenario cs_level_scenario(cs_collective collective, uint32_t n_ranks, uint32
     return s;
 }
 
-/* The sizes of the messages over each fabric; 0: there is none. */
-typedef struct message_sizes {
-    double least[CS_FABRICS], most[CS_FABRICS];
-} message_sizes;
+/* Can a time of the schedule say how long a message took? */
+static bool is_accepted(const cs_algorithm *algorithm, cs_collective collective)
+{
+    return (algorithm->equal_messages >> collective & 1u) != 0;
+}
 
-static void add_block(const cs_block *block, message_sizes *sizes)
+cs_status cs_level_accept(const cs_algorithm *algorithm, cs_collective collective, cs_error *err)
+{
+    char   list[240] = "";
+    size_t length    = 0;
+
+    if (is_accepted(algorithm, collective)) {
+        return CS_OK;
+    }
+    for (size_t a = 0; cs_algorithms[a] != NULL && length < sizeof list; a++) {
+        if (is_accepted(cs_algorithms[a], collective)) {
+            length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
+                                       length > 0 ? ", " : "", cs_algorithms[a]->name);
+        }
+    }
+    if ((algorithm->collectives >> collective & 1u) == 0) {
+        return CS_FAIL(err, CS_ENOTSUP, "--algorithm", "%s does no %s: accepted for it (-a): %s",
+                       algorithm->name, cs_collective_name(collective), list);
+    }
+    return CS_FAIL(err, CS_ENOTSUP, "--algorithm",
+                   "%s has messages that differ, share a start-up time or are chosen by the ports, "
+                   "so that its time does not say how long one took: accepted for %s (-a): %s",
+                   algorithm->name, cs_collective_name(collective), list);
+}
+
+/* The largest message over each fabric so far; 0: there was none. */
+static void see_block(const cs_block *block, uint64_t bytes[CS_FABRICS])
 {
     for (size_t i = 0; i < block->count; i++) {
-        uint32_t f     = cs_transfer_fabric(&block->transfers[i]);
-        double   bytes = (double)block->transfers[i].bytes;
+        const cs_transfer *t = &block->transfers[i];
+        const uint32_t     f = cs_transfer_fabric(t);
 
-        sizes->least[f] = sizes->most[f] > 0 ? fmin(sizes->least[f], bytes) : bytes;
-        sizes->most[f]  = fmax(sizes->most[f], bytes);
+        bytes[f] = t->bytes > bytes[f] ? t->bytes : bytes[f];
     }
 }
 
-static bool has_seen_all(const cs_cluster *cluster, const message_sizes *sizes)
+static bool has_seen_all(const cs_cluster *cluster, const uint64_t bytes[CS_FABRICS])
 {
-    return (!cs_uses_nics(cluster) || sizes->most[CS_NIC] > 0) &&
-           (cluster->gpus_per_server < 2 || sizes->most[CS_NVLINK] > 0);
+    return (!cs_uses_nics(cluster) || bytes[CS_NIC] > 0) &&
+           (cluster->gpus_per_server < 2 || bytes[CS_NVLINK] > 0);
 }
 
-/* The sizes of the first message over each fabric, or of all (`is_whole`). */
-static cs_status stream_sizes(const cs_job *job, bool is_whole, message_sizes *sizes, cs_error *err)
+static cs_status stream_sizes(const cs_job *job, uint64_t bytes[CS_FABRICS], cs_error *err)
 {
     cs_transfer *transfers = CS_NEW(cs_transfer, STREAM_TRANSFERS);
     cs_block     block     = {.transfers = transfers, .capacity = STREAM_TRANSFERS};
@@ -80,55 +106,121 @@ static cs_status stream_sizes(const cs_job *job, bool is_whole, message_sizes *s
     if (status == CS_OK) {
         do {
             job->algorithm->next_block(state, &block);
-            add_block(&block, sizes);
-        } while (block.count > 0 && (is_whole || !has_seen_all(&job->scenario.cluster, sizes)));
+            see_block(&block, bytes);
+        } while (block.count > 0 && !has_seen_all(&job->scenario.cluster, bytes));
         job->algorithm->close(state);
     }
     cs_free(transfers);
     return status;
 }
 
-static cs_status find_sizes(const char *schedule, const cs_scenario *scenario, uint64_t bytes,
-                            bool is_whole, message_sizes *sizes, cs_error *err)
-{
-    cs_job job;
-
-    CS_TRY(cs_level_job(schedule, scenario, &job, err));
-    job.scenario.bytes = bytes;
-    CS_TRY(cs_job_resolve(&job, err));
-    cs_status status = stream_sizes(&job, is_whole, sizes, err);
-    cs_job_release(&job);
-    return status;
-}
-
 cs_status cs_level_messages(const char *schedule, const cs_scenario *scenario,
                             uint64_t bytes[CS_FABRICS], cs_error *err)
 {
-    const bool    is_small = scenario->bytes < LEAST_BYTES;
-    const double  ratio    = is_small ? (double)scenario->bytes / LEAST_BYTES : 1;
-    message_sizes sizes    = {0};
+    const bool   is_small          = scenario->bytes < LEAST_BYTES;
+    const double ratio             = is_small ? (double)scenario->bytes / LEAST_BYTES : 1;
+    uint64_t     sizes[CS_FABRICS] = {0};
+    cs_job       job;
 
-    CS_TRY(find_sizes(schedule, scenario, is_small ? LEAST_BYTES : scenario->bytes, false, &sizes,
-                      err));
-    for (uint32_t f = 0; f < CS_FABRICS; f++) {
-        bytes[f] = (uint64_t)ceil(sizes.most[f] * ratio);
+    CS_TRY(cs_level_job(schedule, scenario, &job, err));
+    job.scenario.bytes = is_small ? LEAST_BYTES : scenario->bytes;
+    CS_TRY(cs_job_resolve(&job, err));
+    cs_status status = stream_sizes(&job, sizes, err);
+    cs_job_release(&job);
+    for (uint32_t f = 0; f < CS_FABRICS && status == CS_OK; f++) {
+        bytes[f] = (uint64_t)ceil((double)sizes[f] * ratio);
     }
+    return status;
+}
+
+/* ---- one server for all of them ----
+ *
+ * Where all servers do the same at the same times, what one sends is all that has to be replayed:
+ * what it would receive from the server before it is what it sends to the next one. */
+
+/* The options of the algorithm that streams the messages of server 0 alone. */
+typedef struct server_options {
+    const cs_job *whole;
+} server_options;
+
+typedef struct one_server {
+    const cs_algorithm *algorithm;
+    void               *state;
+    uint32_t            gpus;
+} one_server;
+
+static cs_status server_open(const cs_scenario *scenario, const void *options, void **state_p,
+                             cs_error *err)
+{
+    const cs_job *whole = ((const server_options *)options)->whole;
+    one_server   *one   = CS_NEW(one_server, 1);
+
+    if (one == NULL) {
+        return CS_NO_MEMORY(err, "the messages of a server");
+    }
+    *one = (one_server){.algorithm = whole->algorithm, .gpus = scenario->cluster.gpus_per_server};
+    cs_status status = cs_job_open(whole, &one->state, err);
+    if (status != CS_OK) {
+        cs_free(one);
+        return status;
+    }
+    one->algorithm->keep_one_server(one->state);
+    *state_p = one;
     return CS_OK;
 }
 
-cs_status cs_level_check_messages(const char *schedule, const cs_scenario *scenario, cs_error *err)
+static void server_next_block(void *state, cs_block *block)
 {
-    message_sizes sizes = {0};
+    one_server *one = state;
 
-    CS_TRY(find_sizes(schedule, scenario, MANY_BYTES, true, &sizes, err));
-    for (uint32_t f = 0; f < CS_FABRICS; f++) {
-        if (sizes.most[f] > sizes.least[f] * (1 + 1e-3) + 1) {
-            return CS_FAIL(err, CS_ENOTSUP, "--algorithm",
-                           "%s has messages of different sizes, so that a time of it does not say "
-                           "how long each took: accepted are nccl_rings, ring, hierarchical",
-                           schedule);
-        }
+    one->algorithm->next_block(one->state, block);
+    for (size_t i = 0; i < block->count; i++) {
+        cs_transfer *t = &block->transfers[i];
+        t->src %= one->gpus;
+        t->dst %= one->gpus;
     }
+}
+
+static void server_close(void *state)
+{
+    one_server *one = state;
+
+    if (one != NULL) {
+        one->algorithm->close(one->state);
+        cs_free(one);
+    }
+}
+
+/* Are all servers alike, and their chunks (to a byte, where there are very many of them)? */
+static bool is_alike(const cs_job *job)
+{
+    const cs_scenario *s = &job->scenario;
+    const cs_cluster  *c = &s->cluster;
+    const double       n = (double)job->plan.n_chunks * job->plan.n_rounds; /* transfers, about */
+
+    return job->algorithm->keep_one_server != NULL && cs_n_servers(c) > 2 && c->servers == NULL &&
+           c->uneven == NULL && c->topology == NULL && c->nics == NULL && s->n_capacity == 0 &&
+           cs_last_arrival(s) == 0 && job->model->serve != NULL &&
+           (s->bytes % job->plan.n_chunks == 0 || n > MANY_TRANSFERS);
+}
+
+cs_status cs_level_time(const cs_job *job, double *time_s_p, cs_error *err)
+{
+    const cs_algorithm   server  = {.name       = job->algorithm->name,
+                                    .open       = server_open,
+                                    .next_block = server_next_block,
+                                    .close      = server_close};
+    const server_options options = {job};
+    cs_job               one     = *job;
+    cs_outcome           outcome = {0};
+
+    one.verify = false;
+    if (is_alike(job)) {
+        one.algorithm = &server;
+        memcpy(&one.options, &options, sizeof options);
+    }
+    CS_TRY(cs_job_replay(&one, NULL, 0, &outcome, err));
+    *time_s_p = outcome.elapsed_s;
     return CS_OK;
 }
 
@@ -136,17 +228,14 @@ cs_status cs_level_check_messages(const char *schedule, const cs_scenario *scena
 
 cs_status cs_time_at(const cs_time_search *search, double x, double *time_s_p, cs_error *err)
 {
-    cs_job     job     = *search->job;
-    cs_outcome outcome = {0};
+    cs_job job = *search->job;
 
     search->set(&job.scenario, x, search->user);
-    job.verify       = false;
     cs_status status = cs_job_resolve(&job, err);
     if (status == CS_OK) {
-        status = cs_job_replay(&job, NULL, 0, &outcome, err);
+        status = cs_level_time(&job, time_s_p, err);
     }
     cs_job_release(&job);
-    *time_s_p = outcome.elapsed_s;
     return status;
 }
 

@@ -32,10 +32,16 @@ CS_MUST_CHECK cs_status cs_level_job(const char *schedule, const cs_scenario *sc
 CS_MUST_CHECK cs_status cs_level_messages(const char *schedule, const cs_scenario *scenario,
                                           uint64_t bytes[CS_FABRICS], cs_error *err);
 
-/* CS_ENOTSUP where the messages of a large buffer over a fabric are not of one size, so that a time
- * of the schedule does not say how long each took. `scenario->bytes` is not used. O(transfers). */
-CS_MUST_CHECK cs_status cs_level_check_messages(const char *schedule, const cs_scenario *scenario,
-                                                cs_error *err);
+/* CS_ENOTSUP, with those that are accepted, where a time of the algorithm does not say how long its
+ * messages took (cs_algorithm.equal_messages). */
+CS_MUST_CHECK cs_status cs_level_accept(const cs_algorithm *algorithm, cs_collective collective,
+                                        cs_error *err);
+
+/* The time of a resolved job, without verification: a replay of all its transfers; of those of one
+ * server where all servers do the same (cs_algorithm.keep_one_server). That is the same to the
+ * last bit where chunks are of one size. Where they differ by a byte it is asked for schedules of
+ * more than 2^26 transfers alone, and the time is that of the chunks of server 0. */
+CS_MUST_CHECK cs_status cs_level_time(const cs_job *job, double *time_s_p, cs_error *err);
 
 /* ---- the inverse of a replay ---- */
 
@@ -46,7 +52,7 @@ typedef struct cs_time_search {
     const void *user;
 } cs_time_search;
 
-/* The time at x: one replay, without verification. */
+/* The time at x (cs_level_time). */
 CS_MUST_CHECK cs_status cs_time_at(const cs_time_search *search, double x, double *time_s_p,
                                    cs_error *err);
 

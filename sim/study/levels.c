@@ -148,8 +148,7 @@ static double left_out_error(const cs_calibration *c, uint32_t n_servers)
 static cs_status time_at_end(const cs_calibration *c, cs_scenario *s, cs_levels_end end,
                              double *time_s_p, cs_error *err)
 {
-    cs_job     job;
-    cs_outcome outcome = {0};
+    cs_job job;
 
     CS_TRY(cs_levels_ports(c, s, end, s->cluster.fabrics, err));
     for (uint32_t l = 0; l < CS_LEVELS; l++) {
@@ -162,9 +161,8 @@ static cs_status time_at_end(const cs_calibration *c, cs_scenario *s, cs_levels_
     }
     CS_TRY(cs_level_job(c->schedule, s, &job, err));
     CS_TRY(cs_job_resolve(&job, err));
-    cs_status status = cs_job_replay(&job, NULL, 0, &outcome, err);
+    cs_status status = cs_level_time(&job, time_s_p, err);
     cs_job_release(&job);
-    *time_s_p = outcome.elapsed_s;
     return status;
 }
 

@@ -23,6 +23,7 @@ typedef struct source {
     cs_collective      collective;
     uint32_t           n_ranks; /* of a collective */
     cs_point          *points;  /* [n_points] messages; from the end on, those that are hidden */
+    double            *rests_s; /* of rates: [n_rows], a message less its alpha */
     size_t            *rows;    /* whose they are */
     size_t             n_points;
     bool               is_held_out; /* on fewer GPUs than a server has: predicted alone */
@@ -103,22 +104,25 @@ static cs_status explain_row(const bench *b, source *s, size_t row, cs_error *er
     return CS_OK;
 }
 
-/* How long a message takes that has no bytes: as given, else the shortest time of the others. */
-static bool find_alpha(const bench *b, uint32_t level, double *alpha_s_p, uint64_t *above_p)
+/* How long a message takes that has no bytes: the shortest time of the level's logs of messages but
+ * `without`; as given, where there are none. *above_p is the largest size that they have. */
+static bool find_alpha(const bench *b, uint32_t level, const source *without, double *alpha_s_p,
+                       uint64_t *above_p)
 {
     uint64_t least = UINT64_MAX;
 
     *above_p = 0;
     for (size_t i = 0; i < b->n; i++) {
         const source *s = &b->sources[i];
-        for (size_t p = 0; p < s->n_points && s->level == level; p++) {
-            if (s->log->measured != CS_NCCL_RATE && s->points[p].bytes < least) {
+        if (s->level != level || s == without || s->log->measured == CS_NCCL_RATE) {
+            continue;
+        }
+        for (size_t p = 0; p < s->n_points; p++) {
+            if (s->points[p].bytes < least) {
                 least      = s->points[p].bytes;
                 *alpha_s_p = s->points[p].time_s;
             }
-            if (s->log->measured != CS_NCCL_RATE && s->points[p].bytes > *above_p) {
-                *above_p = s->points[p].bytes;
-            }
+            *above_p = s->points[p].bytes > *above_p ? s->points[p].bytes : *above_p;
         }
     }
     if (b->options->has_alpha[level] && least == UINT64_MAX) {
@@ -127,25 +131,49 @@ static bool find_alpha(const bench *b, uint32_t level, double *alpha_s_p, uint64
     return b->options->has_alpha[level] || least < UINT64_MAX;
 }
 
-/* Messages from rates. What is between two messages that are under way is a line, too: its A is
- * the time that a sender needs for each, in whose place alpha is put. Sizes that were measured one
- * message at a time have no need of it. */
+/* Messages from the rates of a log, of rows[]: a rest and alpha each. Sizes that were measured one
+ * message at a time have no need of them. Returns how many there are. */
+static size_t messages_of_rates(const source *s, double alpha_s, uint64_t above, cs_point *points,
+                                size_t *rows)
+{
+    size_t n = 0;
+
+    for (size_t r = 0; r < s->log->n_rows; r++) {
+        const uint64_t bytes  = s->log->rows[r].size_bytes;
+        const double   time_s = alpha_s + s->rests_s[r];
+        if (bytes > above && time_s > 0) {
+            points[n] = (cs_point){bytes, time_s};
+            if (rows != NULL) {
+                rows[n] = r;
+            }
+            n++;
+        }
+    }
+    return n;
+}
+
+/* What is between two messages that are under way is a line, too: its A is the time that a sender
+ * needs for each, in whose place alpha is put. */
 static cs_status take_rates(const bench *b, source *s, cs_error *err)
 {
-    double   alpha_s = 0;
-    uint64_t above   = 0;
-    cs_fit   gaps    = {0};
-    size_t   n       = 0;
+    const size_t n       = s->log->n_rows;
+    double       alpha_s = 0;
+    uint64_t     above   = 0;
+    cs_fit       gaps    = {0};
 
-    if (!find_alpha(b, s->level, &alpha_s, &above)) {
+    if (!find_alpha(b, s->level, NULL, &alpha_s, &above)) {
         return CS_FAIL(err, CS_EINVAL, cs_level_option(s->level),
                        "%s has rates alone, which do not say how long a message takes: give a log "
                        "of latencies beside it, or %s-alpha T",
                        s->name, cs_level_option(s->level));
     }
-    for (size_t r = 0; r < s->log->n_rows; r++) {
+    s->rests_s = CS_NEW(double, n);
+    if (s->rests_s == NULL) {
+        return CS_NO_MEMORY(err, "%zu rates", n);
+    }
+    for (size_t r = 0; r < n; r++) {
         const cs_nccl_row *row = &s->log->rows[r];
-        b->points[n++]         = (cs_point){row->size_bytes, row->timings[0].time_s};
+        b->points[r]           = (cs_point){row->size_bytes, row->timings[0].time_s};
     }
     bool has_line = n >= CS_REGIME_SIZES &&
                     cs_fit_regimes(b->points, n, &b->options->calibrate.fit, &gaps, NULL) == CS_OK;
@@ -156,14 +184,10 @@ static cs_status take_rates(const bench *b, source *s, cs_error *err)
             gap_s =
                 point.bytes >= gaps.regimes[k].min_bytes ? gaps.regimes[k].line.intercept_s : gap_s;
         }
-        double time_s = alpha_s + fmax(0, point.time_s - gap_s);
-        if (point.bytes > above && time_s > 0) {
-            s->rows[s->n_points]     = r;
-            s->points[s->n_points++] = (cs_point){point.bytes, time_s};
-        } else {
-            s->n_unused++;
-        }
+        s->rests_s[r] = fmax(0, point.time_s - gap_s);
     }
+    s->n_points = messages_of_rates(s, alpha_s, above, s->points, s->rows);
+    s->n_unused = n - s->n_points;
     return CS_OK;
 }
 
@@ -201,16 +225,25 @@ static int by_size(const void *a, const void *b)
     return (p->time_s > q->time_s) - (p->time_s < q->time_s);
 }
 
-/* The messages of all logs of a level but one, in order of size. */
+/* The messages of all logs of a level but one, in order of size. Rates do not know of its alpha
+ * either: without another one they say nothing. */
 static size_t pool(const bench *b, uint32_t level, const source *without)
 {
-    size_t n = 0;
+    size_t   n       = 0;
+    double   alpha_s = 0;
+    uint64_t above   = 0;
+    bool     has     = find_alpha(b, level, without, &alpha_s, &above);
 
     for (size_t i = 0; i < b->n; i++) {
         const source *s = &b->sources[i];
-        if (s->level == level && s != without && !s->is_held_out && s->n_points > 0) {
+        if (s->level != level || s == without || s->is_held_out) {
+            continue;
+        }
+        if (s->rests_s == NULL && s->n_points > 0) {
             memcpy(b->points + n, s->points, s->n_points * sizeof *s->points);
             n += s->n_points;
+        } else if (s->rests_s != NULL && has) {
+            n += messages_of_rates(s, alpha_s, above, b->points + n, NULL);
         }
     }
     qsort(b->points, n, sizeof *b->points, by_size);
@@ -397,6 +430,26 @@ static cs_status describe_log(const bench *b, const source *s, cs_level_log *log
     return CS_OK;
 }
 
+/* Why there is no line: the rows are another level's, or there are too few, or they do not grow. */
+static cs_status refuse_fit(const bench *b, uint32_t l, const char *why, cs_error *err)
+{
+    size_t n_hidden = 0, n_rows = 0;
+
+    for (size_t i = 0; i < b->n; i++) {
+        const source *s = &b->sources[i];
+        n_hidden += s->level == l ? s->n_hidden : 0;
+        n_rows += s->level == l && !s->is_held_out ? s->n_hidden + s->n_points : 0;
+    }
+    if (n_hidden == 0) {
+        return CS_FAIL(err, CS_EINVAL, cs_level_option(l), "%s", why);
+    }
+    return CS_FAIL(err, CS_EINVAL, cs_level_option(l),
+                   "%zu of %zu times are no more than %s takes within the servers, by NVLink's "
+                   "log, which leaves too few sizes: accepted are logs of one machine, and another "
+                   "schedule (-a)",
+                   n_hidden, n_rows, b->c->schedule);
+}
+
 static cs_status make_level(const bench *b, uint32_t l, cs_error *err)
 {
     cs_level *level = &b->c->levels->of[l];
@@ -422,11 +475,8 @@ static cs_status make_level(const bench *b, uint32_t l, cs_error *err)
     }
     cs_error  why    = {0};
     cs_status status = fit_level(b, l, NULL, level, &why);
-    if (status == CS_EINVAL && level->n_points < CS_REGIME_SIZES && l == CS_NIC) {
-        return CS_FAIL(err, status, cs_level_option(l),
-                       "the times are no more than %s takes within the servers, by NVLink's log: "
-                       "accepted are logs of one machine, and another schedule (-a)",
-                       b->c->schedule);
+    if (status == CS_EINVAL) {
+        return refuse_fit(b, l, why.message, err);
     }
     if (status != CS_OK) {
         return CS_FAIL(err, status, cs_level_option(l), "%s", why.message);
@@ -479,13 +529,16 @@ static uint32_t gpus_on_host(const cs_nccl_log *log)
  * NVLink's. */
 static cs_status count_gpus(const bench *b, cs_error *err)
 {
-    uint32_t given = b->options->gpus_per_server, most = 0, listed = 0;
+    uint32_t      given = b->options->gpus_per_server, most = 0, listed = 0;
+    const source *across = NULL; /* a collective whose servers nobody lists */
 
     for (size_t i = 0; i < b->n; i++) {
         const source *s = &b->sources[i];
         uint32_t      g = gpus_on_host(s->log);
         if (s->level == CS_NVLINK && s->log->measured == CS_NCCL_COLLECTIVE) {
             most = s->n_ranks > most ? s->n_ranks : most;
+        } else if (s->level == CS_NIC && s->log->measured == CS_NCCL_COLLECTIVE && g == 0) {
+            across = s;
         } else if (s->level == CS_NIC && g > 0) {
             if (given == 0 && listed > 0 && listed != g) {
                 return CS_FAIL(err, CS_EINVAL, "-g",
@@ -500,6 +553,12 @@ static cs_status count_gpus(const bench *b, cs_error *err)
                            "%u GPUs a server, but %s has %u on a host by its Rank lines", given,
                            s->name, g);
         }
+    }
+    if (across != NULL && given == 0 && listed == 0 && most == 0) {
+        return CS_FAIL(err, CS_EINVAL, "-g",
+                       "nothing says how many GPUs a server of %s has: give the number, or "
+                       "NVLink's log of a whole server (--nvlink)",
+                       across->name);
     }
     b->c->levels->gpus_per_server = given > 0 ? given : listed > 0 ? listed : most > 0 ? most : 1;
     return CS_OK;
@@ -537,26 +596,24 @@ static cs_status check_span(const bench *b, const source *s, cs_error *err)
     return CS_OK;
 }
 
-/* The schedule must do what was measured, with messages that are equal. */
+/* The schedule must do what was measured, and its times must say what messages took. */
 static cs_status check_schedule(const bench *b, const source *s, cs_error *err)
 {
-    const cs_algorithm *algorithm = NULL;
+    const cs_algorithm *algorithm = NULL, *ran = NULL;
 
     CS_TRY(cs_algorithm_find(b->c->schedule, &algorithm, err));
-    if ((algorithm->collectives >> s->collective & 1u) == 0) {
-        char list[120];
-        cs_list_collectives(algorithm->collectives, list, sizeof list);
-        return CS_FAIL(err, CS_ENOTSUP, "--algorithm", "%s does no %s: accepted with it are %s",
-                       algorithm->name, cs_collective_name(s->collective), list);
+    CS_TRY(cs_level_accept(algorithm, s->collective, err));
+    if (s->log->schedule[0] == '\0' || strcmp(s->log->schedule, algorithm->name) == 0) {
+        return CS_OK;
     }
-    if (s->log->schedule[0] != '\0' && strcmp(s->log->schedule, algorithm->name) != 0) {
-        return CS_FAIL(err, CS_EINVAL, "--algorithm",
-                       "is %s, but the log is a captured run of %s: accepted is -a %s",
-                       algorithm->name, s->log->schedule, s->log->schedule);
+    cs_error why = {0};
+    if (cs_algorithm_find(s->log->schedule, &ran, NULL) == CS_OK &&
+        cs_level_accept(ran, s->collective, &why) != CS_OK) {
+        return CS_FAIL(err, why.status, s->name, "is a captured run: %s", why.message);
     }
-    const uint32_t    g     = s->level == CS_NVLINK ? s->n_ranks : b->c->levels->gpus_per_server;
-    const cs_scenario large = cs_level_scenario(s->collective, s->n_ranks, g, 0);
-    return cs_level_check_messages(b->c->schedule, &large, err);
+    return CS_FAIL(err, CS_EINVAL, "--algorithm",
+                   "is %s, but %s is a captured run of %s: accepted is -a %s", algorithm->name,
+                   s->name, s->log->schedule, s->log->schedule);
 }
 
 /* One collective for all: a message takes another time in each, as NCCL runs them. */
@@ -635,8 +692,28 @@ static void hold_out_parts(const bench *b)
     }
 }
 
+/* An alpha that nothing asks for would be left unused in silence. */
+static cs_status check_alphas(const bench *b, cs_error *err)
+{
+    for (uint32_t l = 0; l < CS_LEVELS; l++) {
+        bool has_rates = false;
+        for (size_t i = 0; i < b->n; i++) {
+            const source *s = &b->sources[i];
+            has_rates       = has_rates || (s->level == l && s->log->measured == CS_NCCL_RATE);
+        }
+        if (b->options->has_alpha[l] && !has_rates) {
+            return CS_FAIL(err, CS_EINVAL, l == CS_NIC ? "--nic-alpha" : "--nvlink-alpha",
+                           "is for logs that have rates alone (osu_bw, ib_write_bw, nvbandwidth): "
+                           "none is given with %s",
+                           cs_level_option(l));
+        }
+    }
+    return CS_OK;
+}
+
 static cs_status see_sources(bench *b, cs_error *err)
 {
+    CS_TRY(check_alphas(b, err));
     for (size_t i = 0; i < b->n; i++) {
         CS_TRY(see_source(b, &b->sources[i], err));
     }
@@ -688,6 +765,7 @@ static void bench_close(bench *b)
     for (size_t i = 0; i < b->n && b->sources != NULL; i++) {
         cs_free(b->sources[i].points);
         cs_free(b->sources[i].rows);
+        cs_free(b->sources[i].rests_s);
     }
     cs_free(b->sources);
     cs_free(b->points);
@@ -757,6 +835,27 @@ static cs_status read_files(const cs_levels_files *files, uint32_t level,
     return CS_OK;
 }
 
+static bool is_among(const cs_levels_files *files, size_t n, const char *path)
+{
+    for (size_t f = 0; f < n; f++) {
+        if (strcmp(files->paths[f], path) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A log that is there twice would be left out, and still be known. */
+static cs_status check_twice(const cs_levels_files *files, cs_error *err)
+{
+    for (size_t f = 0; f < files->n; f++) {
+        if (is_among(files, f, files->paths[f])) {
+            return CS_FAIL(err, CS_EINVAL, files->paths[f], "is given twice: accepted is once");
+        }
+    }
+    return CS_OK;
+}
+
 cs_status cs_levels_calibrate(const cs_levels_files files[CS_LEVELS], const cs_levels_files *any,
                               const cs_levels_options *options, cs_calibration **calibration_p,
                               cs_error *err)
@@ -765,10 +864,16 @@ cs_status cs_levels_calibrate(const cs_levels_files files[CS_LEVELS], const cs_l
     cs_nccl_logs logs     = {0};
     uint32_t    *levels   = NULL;
     size_t       capacity = 0;
-    cs_status    status   = read_files(any, CS_LEVELS, options, &logs, &levels, &capacity, err);
+    cs_status    status   = check_twice(any, err);
 
+    if (status == CS_OK) {
+        status = read_files(any, CS_LEVELS, options, &logs, &levels, &capacity, err);
+    }
     for (uint32_t l = CS_LEVELS; l-- > 0 && status == CS_OK;) {
-        status = read_files(&files[l], l, options, &logs, &levels, &capacity, err);
+        status = check_twice(&files[l], err);
+        if (status == CS_OK) {
+            status = read_files(&files[l], l, options, &logs, &levels, &capacity, err);
+        }
     }
     if (status == CS_OK && logs.n == 0) {
         status = CS_FAIL(err, CS_EINVAL, "", "no log given, accepted: one or more");

@@ -466,6 +466,7 @@ static cs_status take_levels(study *s, cs_error *err)
     regime->min_bytes         = (uint64_t)(ratio * (double)regime->min_bytes);
     regime->max_bytes         = (uint64_t)(ratio * (double)regime->max_bytes);
     s->report->baseline       = s->names[0];
+    s->report->has_limits     = true;
     return s->has_corner[HIGH] && is_too_fast(s, &s->nics[HIGH])
                ? refuse_log(s, &s->nics[MIDDLE], s->names[0], err)
                : CS_OK;

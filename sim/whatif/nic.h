@@ -6,7 +6,8 @@
  * schedule, the *baseline*, is taken for what ran, and start-up time and rate of the NICs are those
  * with which it takes just the time of the calibration's line (cs_regime). On NICs of that kind
  * every schedule is replayed. The ends of the confidence intervals of the line give other NICs,
- * and so an interval for every time.
+ * and so an interval for every time; those of a calibration of two levels go by the largest errors
+ * of sizes that were held out (study/levels.h).
  *
  * The NICs of a server are pooled: what they carry together is shared by its GPUs equally. A slow
  * NIC is met in three ways (cs_nic_sharing). Left out: which GPU uses which NIC, what happens in
@@ -86,6 +87,7 @@ typedef struct cs_nic_report {
     uint64_t       bytes;
     const char    *model;
     cs_regime      regime;         /* of the calibration, for the size */
+    bool           has_limits;     /* of two levels: intervals go by the largest held-out errors */
     double         start_up_ratio; /* of its time that is there without any bytes */
     double         nominal_Bps;    /* what a server's NICs carry by the topology; NAN: not known */
     cs_estimate    in_use_Bps;     /* what they carried by the log */

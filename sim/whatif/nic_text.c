@@ -142,8 +142,9 @@ static void add_size(const cs_nic_report *r, cs_text *text)
     add_log(r, text);
     cs_text_add(text, "#%33s |%26s |%53s |%16s\n", "", "before", "during the fault", "repaired");
     cs_text_add(text, "#%5s  %-18s %-7s %9s %7s %9s %9s %7s %7s %9s %5s %9s %9s %7s\n", "place",
-                "schedule", "NICs", "time", "busbw", "bound", "time", "95 %", "busbw", "bound",
-                "gap", "saved", "time", "busbw");
+                "schedule", "NICs", "time", "busbw", "bound", "time",
+                r->has_limits ? "limits" : "95 %", "busbw", "bound", "gap", "saved", "time",
+                "busbw");
     cs_text_add(text, "#%5s  %-18s %-7s %9s %7s %9s %9s %7s %7s %9s %5s %9s %9s %7s\n", "", "", "",
                 "(us)", "(GB/s)", "(us)", "(us)", "+- (us)", "(GB/s)", "(us)", "", "(us)", "(us)",
                 "(GB/s)");

@@ -23,12 +23,11 @@ static cs_fabric true_ports[CS_FABRICS] = {[CS_NIC]    = {CS_SWITCHED, 4e-6, 20e
                                            [CS_NVLINK] = {CS_SWITCHED, 1e-6, 200e9},
                                            [CS_CROSS]  = {CS_SWITCHED, 0, 1e12}};
 
-static double replay_s(const char *schedule, cs_collective collective, uint32_t n_ranks,
-                       uint32_t gpus, uint64_t bytes)
+static cs_job job_on(const char *schedule, cs_collective collective, uint32_t n_ranks,
+                     uint32_t gpus, uint64_t bytes)
 {
     const cs_algorithm *algorithm = NULL;
     const cs_model     *model     = NULL;
-    cs_outcome          outcome   = {0};
     cs_error            err       = {0};
     cs_job              job       = {.scenario = {.collective = collective,
                                                   .bytes      = bytes,
@@ -40,9 +39,30 @@ static double replay_s(const char *schedule, cs_collective collective, uint32_t 
     cs_job_set_algorithm(&job, algorithm, NULL);
     cs_job_set_model(&job, model, NULL);
     cr_assert_eq(cs_job_resolve(&job, &err), CS_OK, "%s", err.message);
+    return job;
+}
+
+static double replay_s(const char *schedule, cs_collective collective, uint32_t n_ranks,
+                       uint32_t gpus, uint64_t bytes)
+{
+    cs_job     job     = job_on(schedule, collective, n_ranks, gpus, bytes);
+    cs_outcome outcome = {0};
+    cs_error   err     = {0};
+
     cr_assert_eq(cs_job_replay(&job, NULL, 0, &outcome, &err), CS_OK, "%s", err.message);
     cs_job_release(&job);
     return outcome.elapsed_s;
+}
+
+static double form_s(const char *schedule, cs_collective collective, uint32_t n_ranks,
+                     uint32_t gpus, uint64_t bytes)
+{
+    cs_job       job    = job_on(schedule, collective, n_ranks, gpus, bytes);
+    const double time_s = cs_job_closed_form_s(&job);
+
+    cr_assert(isfinite(time_s));
+    cs_job_release(&job);
+    return time_s;
 }
 
 static void add_row(cs_text *text, uint64_t bytes, double time_s, double factor)
@@ -219,6 +239,9 @@ Test(levels, a_file_of_two_levels)
     ct_program_says("whatif --kill-nic 0.1 --topology dgx-a100 -n 16 -g 4 --calibration c.json "
                     "-a nccl_rings",
                     0, "as if nccl_rings ran: the NICs of a server carried");
+    ct_program_says("whatif --kill-nic 0.1 --topology dgx-a100 -n 16 -g 4 --calibration c.json "
+                    "-a nccl_rings",
+                    0, "time  limits   busbw");
 }
 
 /* What contradicts itself is refused in one line. */
@@ -234,7 +257,11 @@ Test(levels, refusals)
         *at = 'Y';
     }
     ct_file_write("y.log", text.data);
+    ct_file_write("bare.log", strstr(text.data, "# Collective"));
     cs_text_free(&text);
+    ct_file_write("ran.log",
+                  "# collsim-capture 1 collective allreduce schedule allpairs ranks 4 "
+                  "machine here\n1048576 262144 float sum -1 100 10.49 15.73 0 N/A N/A N/A N/A\n");
 
     const struct {
         const char *arguments, *words;
@@ -248,16 +275,30 @@ Test(levels, refusals)
         {"calibrate --nic y.log --nvlink 1.log", "measured on Y100, but 1.log on X100"},
         {"calibrate --nic 2.log --nvlink 1.log 6.log", "is it of one server, or of several?"},
         {"calibrate --servers 2 1.log", "--servers: belongs to two levels"},
-        {"calibrate --nic 2.log --nvlink 1.log -a broadcast", "accepted"},
+        {"calibrate --nic 2.log --nvlink 1.log -a broadcast",
+         "accepted for allreduce (-a): flat_ring, hierarchical, latency_optimal, "
+         "nccl_rings, parallel_rings, ring\n"},
         {"calibrate --nic 2.log --nvlink 1.log -a nothing", "--algorithm: "},
-        {"calibrate --nic 2.log --nvlink 1.log -a rhd", "messages of different sizes"},
-        {"calibrate --nic 2.log --nvlink 1.log -a double_binary_tree", "logs of one machine"},
+        {"calibrate --nic 2.log --nvlink 1.log -a rhd", "rhd has messages that differ"},
+        {"calibrate --nic 2.log --nvlink 1.log -a allpairs", "share a start-up time"},
+        {"calibrate --nic 2.log --nvlink 1.log -a double_binary_tree", "chosen by the ports"},
+        {"calibrate --nic 2.log --nvlink 1.log -a r2ccl", "--algorithm: r2ccl has messages"},
+        {"calibrate --nic 2.log --nvlink 1.log -a optcc", "--algorithm: optcc has messages"},
+        {"calibrate --nic 2.log --nvlink 1.log -a binomial",
+         "--algorithm: binomial does no allreduce: accepted for it (-a): flat_ring"},
         {"calibrate --nic 2.log --nvlink 1.log --extrapolate",
          "--extrapolate: belongs to one level"},
         {"calibrate --nic 2.log --nvlink 1.log -o x.svg", "accepted for two is a JSON file"},
         {"calibrate --nic 2.log --nvlink none.log", "none.log"},
         {"calibrate --nvlink 1.log --servers 2", "says nothing of NICs"},
         {"calibrate -g 4", "needs logs"},
+        {"calibrate --nic bare.log", "-g: nothing says how many GPUs a server of bare.log has"},
+        {"calibrate --nic bare.log -g 1 --nic-alpha 3", "--nic-alpha"},
+        {"calibrate --nic bare.log -g 1 --nic-alpha 3us",
+         "--nic-alpha: is for logs that have rates"},
+        {"calibrate --nic 2.log --nvlink 1.log --nic 2.log", "2.log: is given twice"},
+        {"calibrate --nic 2.log --nvlink 1.log --hold-out 4", "--hold-out: belongs to one level"},
+        {"calibrate --nvlink ran.log -a ring", "ran.log: is a captured run: allpairs has messages"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cs_text said = {0};
@@ -296,6 +337,103 @@ Test(levels, hidden_nics)
         cr_assert_eq(cs_levels_time(c, CS_ALLREDUCE, 8, bytes, &time_s, &err), CS_OK, "%s",
                      err.message);
         expect_near(time_s.value, replay_s("nccl_rings", CS_ALLREDUCE, 8 * GPUS, GPUS, bytes), 1e-6,
+                    "a time", "nccl_rings");
+    }
+    cs_calibration_free(c);
+}
+
+static void make_osu(const char *name, const char *title, const char *unit, int least, int most,
+                     double (*value_of)(double bytes))
+{
+    cs_text text = {0};
+
+    cs_text_add(&text, "# OSU MPI-CUDA %s Test v7.2\n# Size  %s\n", title, unit);
+    for (int power = least; power <= most; power++) {
+        cs_text_add(&text, "%llu %.6f\n", 1ull << power, value_of(ldexp(1, power)));
+    }
+    ct_file_write(name, text.data);
+    cs_text_free(&text);
+}
+
+static double latency_us(double bytes)
+{
+    return 3 + bytes / 20e3;
+}
+
+/* Half a microsecond between two messages that are under way. */
+static double rate_MBps(double bytes)
+{
+    return bytes / (0.5 + bytes / 20e3);
+}
+
+/* A log of latencies that is left out is left out of the messages that rates become, too: these
+ * have another alpha then, or none. */
+Test(levels, a_latency_that_is_left_out)
+{
+    static const char *const nic[]   = {"lat.txt", "bw.txt"};
+    cs_levels_options        options = {.gpus_per_server = 1};
+
+    make_osu("lat.txt", "Latency", "Latency (us)", 3, 12, latency_us);
+    make_osu("bw.txt", "Bandwidth", "Bandwidth (MB/s)", 3, 24, rate_MBps);
+    for (int given = 0; given < 2; given++) {
+        options.has_alpha[CS_NIC] = given == 1;
+        options.alpha_s[CS_NIC]   = 12e-6;
+        cs_calibration     *c     = calibrate(NULL, 0, nic, 2, &options);
+        const cs_level_log *log   = &c->levels->of[CS_NIC].logs[0];
+        cr_expect_str_eq(log->what, "osu_latency");
+        cr_expect_lt(log->fitted.max_ratio, 0.01, "%g", log->fitted.max_ratio);
+        cr_expect_eq(log->left_out.n, given == 1 ? 10 : 0, "%zu", log->left_out.n);
+        cr_expect(given == 0 || fabs(log->left_out.max_ratio - 3) < 0.1, "%g",
+                  log->left_out.max_ratio);
+        cs_calibration_free(c);
+    }
+}
+
+/* Rates of one size have no confidence interval; two sizes are too few, whatever NVLink does. */
+Test(levels, tests_of_links)
+{
+    static const char pairs[] = "Running device_to_device_memcpy_read_ce.\n"
+                                "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n"
+                                "          0       1\n0  N/A  276.07\n1  259.49  N/A\n\n";
+
+    ct_file_write("pairs.txt", pairs);
+    make_osu("two.txt", "Latency", "Latency (us)", 10, 11, latency_us);
+    ct_program_says("calibrate --nvlink pairs.txt --nvlink-alpha 2us", 0,
+                    "A as given, R the median of the rates, the slowest and the fastest");
+    ct_program_says("calibrate --nic two.txt -g 1", 2,
+                    "--nic: 2 points of 2 sizes, accepted: 3 sizes or more");
+    ct_program_says("calibrate --nic two.txt --nvlink pairs.txt --nvlink-alpha 2us", 2,
+                    "--nic: 2 points of 2 sizes, accepted: 3 sizes or more");
+}
+
+/* A log of 8192 ranks, and times on as many, for which a single server is replayed: the truth is in
+ * closed form. */
+Test(levels, very_many_servers, .timeout = 60)
+{
+    static const char *const nvlink[] = {"1.log"}, *const nic[] = {"n.log"};
+    const uint32_t    n       = 8192;
+    cs_levels_options options = {.schedule = "nccl_rings", .calibrate.n_ranks = n};
+    ct_rng            rng     = ct_rng_for(3);
+    cs_text           text    = {0};
+
+    make_log("1.log", "nccl_rings", CS_ALLREDUCE, GPUS, 0, &rng);
+    cs_text_add(&text, "# Collective test starting: all_reduce_perf\n");
+    for (int power = 20; power <= MOST; power++) {
+        const uint64_t bytes = (uint64_t)1 << power;
+        add_row(&text, bytes, form_s("nccl_rings", CS_ALLREDUCE, n, GPUS, bytes),
+                cs_busbw_factor(CS_ALLREDUCE, n));
+    }
+    ct_file_write("n.log", text.data);
+    cs_text_free(&text);
+    cs_calibration *c = calibrate(nvlink, 1, nic, 1, &options);
+
+    for (uint32_t ranks = 64; ranks <= 4 * n; ranks *= 8) {
+        const uint64_t bytes  = (uint64_t)ranks << 14;
+        cs_estimate    time_s = {0};
+        cs_error       err    = {0};
+        cr_assert_eq(cs_levels_time(c, CS_ALLREDUCE, ranks / GPUS, bytes, &time_s, &err), CS_OK,
+                     "%s", err.message);
+        expect_near(time_s.value, form_s("nccl_rings", CS_ALLREDUCE, ranks, GPUS, bytes), 1e-6,
                     "a time", "nccl_rings");
     }
     cs_calibration_free(c);

@@ -39,6 +39,11 @@ struct cs_algorithm {
     /* Does it take servers with different numbers of GPUs? False, as what a schedule says nothing
      * about: they are refused (cs_algorithm_check). */
     bool takes_uneven;
+    /* Collectives (bits, as above) whose time depends on how long one message over each fabric
+     * takes, and on nothing else: those over a fabric are of one size where the buffer divides,
+     * none shares its start-up time with others, and no option is chosen by what the ports are. So
+     * a time that was measured says how long a message took. */
+    uint32_t equal_messages;
 
     /* Required. Asked for one of `collectives` alone (cs_algorithm_check). Refuse what cannot be
      * run (with a reason), replace every "auto" in `options`
@@ -78,6 +83,12 @@ struct cs_algorithm {
      * *known_s_p (0 before) when the others knew it, in seconds after the first arrival. Returned
      * is what observers see that know the algorithm, or NULL; owned by the state. */
     const void *(*decided)(const void *state, bool *is_out, double *known_s_p);
+
+    /* Optional, where all servers do the same at the same times: have a stream, before its first
+     * block, give only what server 0 sends. With the ranks of the next server taken for those of
+     * this one that takes as long as the whole schedule, where servers have equally many GPUs and
+     * ports that are alike, all arrive together and chunks are of one size. */
+    void (*keep_one_server)(void *state);
 
     /* Required. Free the state; NULL is allowed. */
     void (*close)(void *state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* AllGathers as MPI libraries do them inside a server: a broadcast from every rank, all at once
- * (ibcast_linear, ibcast_knomial, ibcast_btdd, ibcast_btdh), and recursive doubling
- * (iallgather_rd). And one of these trees alone, for a Broadcast or Reduce (binomial).
+/* Trees as MPI libraries have them: one for a Broadcast or a Reduce (binomial), or one from every
+ * rank, all at once, for an AllGather (ibcast_linear, ibcast_knomial, ibcast_btdd, ibcast_btdh).
+ * Recursive doubling (iallgather_rd) is no tree, but goes through the same steps.
  *
  * Step by step for all roots; v is a rank's number as its root sees it.
  *   linear    to all others in the order of their ranks
@@ -9,7 +9,7 @@
  *             to v + d, v + 2d, .. v + (k-1) d. k = 4; with halving distances (BTDH) and in
  *             binomial 2
  *   doubling  (BTDD) root and rank 0 change places; distances 1, 2, 4, ..: from v < d to v + d
- *   pairwise  no broadcasts: recursive doubling, n a power of two; in step i the ranks r and
+ *   pairwise  recursive doubling, n a power of two; in step i the ranks r and
  *             r xor 2^i exchange all that they have
  * A Reduce is its Broadcast backwards: steps and arrows are turned round. A rank keeps block c in
  * slot c. An iterator: O(1) state, no allocation.
@@ -35,7 +35,7 @@ typedef struct kind {
 static const kind linear = {LINEAR, 0}, knomial = {KNOMIAL, 4}, doubling = {DOUBLING, 0},
                   halving = {KNOMIAL, 2}, pairwise = {PAIRWISE, 0};
 
-typedef struct gather {
+typedef struct trees {
     const cs_scenario *scenario;
     kind               kind;
     uint32_t           n, steps, step, distance;
@@ -44,7 +44,7 @@ typedef struct gather {
     uint32_t           round;      /* steps so far in which somebody sent */
     uint32_t           root, from; /* the next root, and v of the next sender */
     bool               has_sent;   /* somebody, in this step */
-} gather;
+} trees;
 
 /* Levels of a tree with k branches at every level. */
 static uint32_t levels(uint32_t n, uint32_t k)
@@ -79,13 +79,13 @@ static uint32_t power(uint32_t k, uint32_t exponent)
 }
 
 /* The step as the tree counts it. */
-static uint32_t tree_step(const gather *b)
+static uint32_t tree_step(const trees *b)
 {
     return b->reduces ? b->steps - 1 - b->step : b->step;
 }
 
 /* How far a block goes in a step. */
-static uint32_t distance_of(const gather *b)
+static uint32_t distance_of(const trees *b)
 {
     uint32_t k = b->kind.k;
 
@@ -111,8 +111,8 @@ static uint32_t rounds_of(kind what, uint32_t n)
     return count;
 }
 
-static cs_status gather_check(const cs_scenario *scenario, const char *algorithm, kind what,
-                              cs_plan *plan, cs_error *err)
+static cs_status trees_check(const cs_scenario *scenario, const char *algorithm, kind what,
+                             cs_plan *plan, cs_error *err)
 {
     uint32_t n        = scenario->cluster.n_ranks;
     bool     is_pairs = what.pattern == PAIRWISE;
@@ -132,12 +132,12 @@ static cs_status gather_check(const cs_scenario *scenario, const char *algorithm
     return CS_OK;
 }
 
-static cs_status gather_open(const cs_scenario *scenario, kind what, void **state_p, cs_error *err)
+static cs_status trees_open(const cs_scenario *scenario, kind what, void **state_p, cs_error *err)
 {
-    gather *b = CS_NEW(gather, 1);
+    trees *b = CS_NEW(trees, 1);
 
     if (b == NULL) {
-        return CS_NO_MEMORY(err, "an AllGather");
+        return CS_NO_MEMORY(err, "a tree");
     }
     bool has_root = cs_collective_has_root(scenario->collective);
     b->scenario   = scenario;
@@ -154,7 +154,7 @@ static cs_status gather_open(const cs_scenario *scenario, kind what, void **stat
 }
 
 /* The rank that its root calls v. */
-static uint32_t rank_of(const gather *b, uint32_t v)
+static uint32_t rank_of(const trees *b, uint32_t v)
 {
     if (b->kind.pattern == DOUBLING) {
         return v == 0 ? b->root : v == b->root ? 0 : v;
@@ -163,7 +163,7 @@ static uint32_t rank_of(const gather *b, uint32_t v)
 }
 
 /* The next sender of this step and root, from `b->from` on, and whom it sends to. */
-static bool find_pair(const gather *b, uint32_t *src_p, uint32_t *dst_p)
+static bool find_pair(const trees *b, uint32_t *src_p, uint32_t *dst_p)
 {
     uint32_t d = b->distance, v = b->from, to = v + d, k = b->kind.k;
     bool     sends = true;
@@ -192,7 +192,7 @@ static bool find_pair(const gather *b, uint32_t *src_p, uint32_t *dst_p)
 }
 
 /* How many values of v are worth a look in this step, and how far they lie apart. */
-static uint32_t end_of_senders(const gather *b)
+static uint32_t end_of_senders(const trees *b)
 {
     switch (b->kind.pattern) {
     case KNOMIAL: return b->n;
@@ -203,12 +203,12 @@ static uint32_t end_of_senders(const gather *b)
     return 1;
 }
 
-static uint32_t stride(const gather *b)
+static uint32_t stride(const trees *b)
 {
     return b->kind.pattern == KNOMIAL ? b->kind.k * b->distance : 1;
 }
 
-static cs_transfer transfer(const gather *b, uint32_t src, uint32_t dst)
+static cs_transfer transfer(const trees *b, uint32_t src, uint32_t dst)
 {
     const cs_scenario *s        = b->scenario;
     bool               many     = b->kind.pattern == PAIRWISE;
@@ -233,7 +233,7 @@ static cs_transfer transfer(const gather *b, uint32_t src, uint32_t dst)
 }
 
 /* All roots for one sender before the next one: no root's tree holds up the others. */
-static void next_place(gather *b)
+static void next_place(trees *b)
 {
     if (++b->root < b->end_root) {
         return;
@@ -250,9 +250,9 @@ static void next_place(gather *b)
     b->distance = b->step < b->steps ? distance_of(b) : 0;
 }
 
-static void gather_next_block(void *state, cs_block *block)
+static void trees_next_block(void *state, cs_block *block)
 {
-    gather  *b = state;
+    trees   *b = state;
     uint32_t src, dst;
 
     assert(b->n >= 2);
@@ -272,13 +272,13 @@ static void gather_next_block(void *state, cs_block *block)
                                 cs_error *err)                                                   \
     {                                                                                            \
         (void)options;                                                                           \
-        return gather_check(scenario, #id, what, plan, err);                                     \
+        return trees_check(scenario, #id, what, plan, err);                                      \
     }                                                                                            \
     static cs_status id##_open(const cs_scenario *scenario, const void *options, void **state_p, \
                                cs_error *err)                                                    \
     {                                                                                            \
         (void)options;                                                                           \
-        return gather_open(scenario, what, state_p, err);                                        \
+        return trees_open(scenario, what, state_p, err);                                         \
     }
 
 HOOKS(iallgather_rd, pairwise)
@@ -288,28 +288,29 @@ HOOKS(ibcast_knomial, knomial)
 HOOKS(ibcast_linear, linear)
 
 /* An algorithm with these hooks. */
-#define ALLGATHER(id, what, where)                                                               \
+#define ALLGATHER(id, what, where, equal)                                                        \
     {                                                                                            \
         .name = #id, .summary = "AllGather" what, .source = where "; table I of Parallel Rings", \
         .collectives = 1u << CS_ALLGATHER, .check = id##_check, .open = id##_open,               \
-        .next_block = gather_next_block, .close = cs_free, .takes_uneven = true,                 \
+        .next_block = trees_next_block, .close = cs_free, .takes_uneven = true,                  \
+        .equal_messages = (equal),                                                               \
     }
 
 const cs_algorithm cs_algorithm_iallgather_rd =
     ALLGATHER(iallgather_rd, " by recursive doubling, distances 1, 2, 4 ..; n a power of two",
-              "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005)");
+              "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005)", 0);
 const cs_algorithm cs_algorithm_ibcast_btdd =
     ALLGATHER(ibcast_btdd, ": a broadcast from every rank, binomial tree, distances 1, 2, 4 ..",
-              "Open MPI, coll/libnbc, binomial broadcast");
+              "Open MPI, coll/libnbc, binomial broadcast", 1u << CS_ALLGATHER);
 const cs_algorithm cs_algorithm_ibcast_btdh =
     ALLGATHER(ibcast_btdh, ": a broadcast from every rank, binomial tree, distances .. 4, 2, 1",
-              "binomial broadcast with halving distances");
+              "binomial broadcast with halving distances", 1u << CS_ALLGATHER);
 const cs_algorithm cs_algorithm_ibcast_knomial =
     ALLGATHER(ibcast_knomial, ": a broadcast from every rank over a 4-nomial tree",
-              "Open MPI, coll/libnbc, k-nomial broadcast");
+              "Open MPI, coll/libnbc, k-nomial broadcast", 1u << CS_ALLGATHER);
 const cs_algorithm cs_algorithm_ibcast_linear =
     ALLGATHER(ibcast_linear, ": a broadcast from every rank, straight to all others",
-              "Open MPI, coll/libnbc, linear broadcast");
+              "Open MPI, coll/libnbc, linear broadcast", 1u << CS_ALLGATHER);
 
 /* ---- binomial: one tree, for the whole buffer ---- */
 
@@ -344,7 +345,7 @@ static cs_status binomial_check(const cs_scenario *scenario, void *options, cs_p
 static cs_status binomial_open(const cs_scenario *scenario, const void *options, void **state_p,
                                cs_error *err)
 {
-    return gather_open(scenario, tree_of(options), state_p, err);
+    return trees_open(scenario, tree_of(options), state_p, err);
 }
 
 /* Messages one behind the other until all of `n` have it: the root sends to subtrees of sizes
@@ -394,16 +395,17 @@ static double binomial_closed_form_s(const cs_scenario *scenario, const void *op
 }
 
 const cs_algorithm cs_algorithm_binomial = {
-    .name          = "binomial",
-    .summary       = "Broadcast and Reduce of the whole buffer over a binomial tree",
-    .source        = "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005)",
-    .collectives   = 1u << CS_BROADCAST | 1u << CS_REDUCE,
-    .options       = binomial_table,
-    .options_bytes = sizeof(binomial_options),
-    .check         = binomial_check,
-    .open          = binomial_open,
-    .next_block    = gather_next_block,
-    .close         = cs_free,
-    .closed_form_s = binomial_closed_form_s,
-    .takes_uneven  = true,
+    .name           = "binomial",
+    .summary        = "Broadcast and Reduce of the whole buffer over a binomial tree",
+    .source         = "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005)",
+    .collectives    = 1u << CS_BROADCAST | 1u << CS_REDUCE,
+    .equal_messages = 1u << CS_BROADCAST | 1u << CS_REDUCE,
+    .options        = binomial_table,
+    .options_bytes  = sizeof(binomial_options),
+    .check          = binomial_check,
+    .open           = binomial_open,
+    .next_block     = trees_next_block,
+    .close          = cs_free,
+    .closed_form_s  = binomial_closed_form_s,
+    .takes_uneven   = true,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* AllGathers made of broadcasts: completeness, and the rows of the paper's table for four ranks. */
+/* AllGathers made of trees, and recursive doubling: completeness, and the rows of the paper's table
+ * for four ranks. */
 #include "support/oracle.h"
 
 #include <criterion/criterion.h>
@@ -16,7 +17,7 @@ static ct_stream record(const char *name, uint32_t n)
     return ct_stream_record(&scene, 64);
 }
 
-Test(mpi_allgathers, complete_for_every_number_of_ranks)
+Test(mpi_trees, complete_for_every_number_of_ranks)
 {
     for (uint32_t i = 0; i < 5 * 70; i++) {
         uint32_t n = 2 + i / 5;
@@ -52,7 +53,7 @@ static bool has(const ct_stream *stream, uint32_t step, uint32_t root, uint32_t 
 }
 
 /* Rows (step, root, src, dst) of table I, as printed or as they must be. */
-Test(mpi_allgathers, rows_of_the_table_for_four_ranks)
+Test(mpi_trees, rows_of_the_table_for_four_ranks)
 {
     static const uint32_t doubling[][4] = {{0, 0, 0, 1}, {0, 1, 1, 0}, {0, 2, 2, 1}, {0, 3, 3, 1},
                                            {1, 0, 0, 2}, {1, 0, 1, 3}, {1, 1, 1, 2}, {1, 1, 0, 3},
