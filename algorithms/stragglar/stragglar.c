@@ -634,8 +634,9 @@ static cs_status share_end_s(const cs_scenario *scenario, double share, const cs
     *end_p           = set_share(scenario, share, late, o);
     cs_status status = plan_shared(scenario, o, &plan, &made, err);
     if (status == CS_OK && f != NULL) {
-        plan.prepared = &made;
-        status        = f->elapsed_s(f, scenario, &cs_algorithm_stragglar, o, &plan, end_p, err);
+        plan.prepared         = &made;
+        plan.ignores_arrivals = true; /* with these options, which were chosen for them */
+        status = f->elapsed_s(f, scenario, &cs_algorithm_stragglar, o, &plan, end_p, err);
     }
     empty(&made);
     *end_p = status == CS_OK ? *end_p : (double)INFINITY;

@@ -31,7 +31,7 @@ typedef struct timed {
     const cs_algorithm *algorithm;
     cs_options          options;
     uint64_t            bytes;                     /* of the scenario */
-    double              delay_s;                   /* when it was timed last, and .. */
+    double              delay_s, last_s;           /* when it was timed last, and .. */
     double              end_s;                     /* .. what came out */
     double              from_start_s, from_last_s; /* not less than they are, .. */
     bool                knows_start, knows_last;   /* .. and known */
@@ -172,27 +172,45 @@ static double known_end_s(const search *s, const timed *t, double last_s)
     return is_known ? most_s : (double)NAN;
 }
 
-/* Of the two terms that which is larger was seen; times that are nearly the same may be both. */
-static void learn(const search *s, timed *t, double last_s, double end_s)
+/* Of the two terms of an end that which is larger than the other can be is known. */
+static void learn_from(timed *t, double last_s, double end_s)
 {
     double margin_s = SEEN * end_s;
 
+    t->knows_start = t->knows_start || end_s > last_s + t->from_last_s + margin_s;
+    t->knows_last  = t->knows_last || end_s > t->from_start_s + margin_s;
+}
+
+/* What is seen now may explain what was seen before. */
+static void learn(const search *s, timed *t, double last_s, double end_s)
+{
+    double before_s = t->last_s, before_end_s = t->end_s;
+
     t->delay_s      = s->delay_s;
+    t->last_s       = last_s;
     t->end_s        = end_s;
     t->from_start_s = fmin(t->from_start_s, end_s);
     t->from_last_s  = fmin(t->from_last_s, end_s - last_s);
-    t->knows_start  = t->knows_start || end_s > last_s + t->from_last_s + margin_s;
-    t->knows_last   = t->knows_last || end_s > t->from_start_s + margin_s;
+    learn_from(t, last_s, end_s);
+    learn_from(t, before_s, before_end_s);
 }
 
-/* A schedule that was searched for may depend on the arrivals. */
+/* What is prepared may be made for the arrivals, and what is reactive or waits for a clock ends
+ * elsewhere. */
+static bool is_constant(const cs_plan *plan)
+{
+    return (plan->prepared == NULL || plan->ignores_arrivals) && !plan->is_reactive &&
+           plan->own_ready_s == NULL;
+}
+
+/* Where its time is kept; NULL: nowhere, it depends on the arrivals. */
 static cs_status remember(search *s, const cs_scenario *scenario, const cs_algorithm *algorithm,
                           const void *options, const cs_plan *plan, timed **timed_p, cs_error *err)
 {
     size_t i = 0;
 
     *timed_p = NULL;
-    if (plan->prepared != NULL) {
+    if (!is_constant(plan)) {
         return CS_OK;
     }
     while (i < s->n_timed &&
@@ -207,6 +225,8 @@ static cs_status remember(search *s, const cs_scenario *scenario, const cs_algor
         s->timed[s->n_timed++] = (timed){.algorithm    = algorithm,
                                          .bytes        = scenario->bytes,
                                          .delay_s      = (double)NAN,
+                                         .last_s       = (double)NAN,
+                                         .end_s        = (double)NAN,
                                          .from_start_s = (double)INFINITY,
                                          .from_last_s  = (double)INFINITY};
         memcpy(&s->timed[i].options, options, algorithm->options_bytes);
@@ -229,31 +249,55 @@ static bool is_affordable(const search *s, const cs_scenario *scenario,
     return !isnan(cs_job_closed_form_s(&job));
 }
 
+static cs_status replay(search *s, const cs_scenario *scenario, const cs_algorithm *algorithm,
+                        const void *options, const cs_plan *plan, timed *t, double *end_s_p,
+                        cs_error *err)
+{
+    cs_scenario plain = *scenario;
+
+    plain.forecast = &s->plain;
+    CS_TRY(s->plain.elapsed_s(&s->plain, &plain, algorithm, options, plan, end_s_p, err));
+    if (t != NULL) {
+        learn(s, t, cs_last_arrival(scenario), *end_s_p);
+    }
+    return CS_OK;
+}
+
+/* What is asked for again is worth a replay with the longest delay. */
+static cs_status look_far(search *s, const cs_scenario *scenario, const cs_algorithm *algorithm,
+                          const void *options, const cs_plan *plan, timed *t, cs_error *err)
+{
+    double delay_s = s->delay_s, end_s;
+
+    if (!s->is_linear || isnan(t->delay_s) || t->knows_last || delay_s >= s->high_s ||
+        scenario->arrival_s != s->arrival_s) {
+        return CS_OK;
+    }
+    arrive(s, s->high_s);
+    cs_status status = replay(s, scenario, algorithm, options, plan, t, &end_s, err);
+    arrive(s, delay_s);
+    return status;
+}
+
 static cs_status remembered_s(const cs_forecast *forecast, const cs_scenario *scenario,
                               const cs_algorithm *algorithm, const void *options,
                               const cs_plan *plan, double *end_s_p, cs_error *err)
 {
-    search     *s      = ((const memory *)forecast)->search;
-    double      last_s = cs_last_arrival(scenario);
-    cs_scenario plain  = *scenario;
-    timed      *t;
+    search *s      = ((const memory *)forecast)->search;
+    double  last_s = cs_last_arrival(scenario);
+    timed  *t;
 
     CS_TRY(remember(s, scenario, algorithm, options, plan, &t, err));
     *end_s_p = t != NULL ? known_end_s(s, t, last_s) : (double)NAN;
-    if (!isnan(*end_s_p)) {
-        return CS_OK;
-    }
-    *end_s_p = (double)INFINITY;
-    if (s->gave_up || !is_affordable(s, scenario, algorithm, options, plan)) {
+    if (isnan(*end_s_p) && (s->gave_up || !is_affordable(s, scenario, algorithm, options, plan))) {
         s->gave_up = true;
-        return CS_OK;
+        *end_s_p   = (double)INFINITY;
     }
-    plain.forecast = &s->plain;
-    CS_TRY(s->plain.elapsed_s(&s->plain, &plain, algorithm, options, plan, end_s_p, err));
-    if (t != NULL) {
-        learn(s, t, last_s, *end_s_p);
+    if (isnan(*end_s_p) && t != NULL) {
+        CS_TRY(look_far(s, scenario, algorithm, options, plan, t, err));
+        *end_s_p = known_end_s(s, t, last_s);
     }
-    return CS_OK;
+    return isnan(*end_s_p) ? replay(s, scenario, algorithm, options, plan, t, end_s_p, err) : CS_OK;
 }
 
 /* ---- one delay ---- */
