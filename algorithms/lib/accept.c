@@ -92,6 +92,16 @@ double cs_largest_slowdown(const cs_scenario *scenario)
     return cs_slowdown_most(&lasting);
 }
 
+cs_pace cs_usual_pace(const cs_scenario *scenario)
+{
+    const cs_cluster *c      = &scenario->cluster;
+    bool              is_one = c->gpus_per_server == c->n_ranks;
+    const cs_fabric  *f      = &c->fabrics[is_one ? CS_NVLINK : CS_NIC];
+    double            slow   = is_one ? 1 : cs_largest_slowdown(scenario);
+
+    return (cs_pace){cs_last_arrival(scenario), f->alpha_s, slow / f->bandwidth_Bps};
+}
+
 bool cs_pace_of_rounds(const cs_scenario *scenario, uint32_t n_chunks, cs_pace *pace)
 {
     double   last = cs_last_arrival(scenario), slow = 1;

@@ -48,6 +48,10 @@ typedef struct cs_pace {
     double s_per_byte;
 } cs_pace;
 
+/* The start-up and rate of the NICs, or NVLink's where all ranks are in one server; of the slowest
+ * NIC of all, if it is slow for ever. For predictions; it does not say whether they hold. */
+cs_pace cs_usual_pace(const cs_scenario *scenario);
+
 /* Does a pace hold for such rounds of a buffer in `n_chunks` equal parts? A rank that is late or
  * whose NIC is slow takes part in every round, so that all are as late or as slow in the end. False
  * where chunks differ, ranks are late and slow, a NIC's rate changes, or pairs differ. */

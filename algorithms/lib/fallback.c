@@ -4,18 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-extern const cs_algorithm cs_algorithm_circulant, cs_algorithm_hierarchical,
-    cs_algorithm_latency_optimal, cs_algorithm_merged_rhd, cs_algorithm_nccl_rings,
-    cs_algorithm_parallel_rings, cs_algorithm_rhd, cs_algorithm_ring;
+extern const cs_algorithm cs_algorithm_nccl_rings, cs_algorithm_parallel_rings, cs_algorithm_ring;
 
 const cs_algorithm *const cs_rings[CS_RINGS] = {&cs_algorithm_ring, &cs_algorithm_nccl_rings,
                                                 &cs_algorithm_parallel_rings};
-
-const cs_algorithm *const cs_baselines[CS_BASELINES] = {
-    &cs_algorithm_circulant,      &cs_algorithm_latency_optimal,
-    &cs_algorithm_merged_rhd,     &cs_algorithm_rhd,
-    &cs_algorithm_ring,           &cs_algorithm_nccl_rings,
-    &cs_algorithm_parallel_rings, &cs_algorithm_hierarchical};
 
 static const cs_field *segments_of(const cs_algorithm *algorithm)
 {
@@ -40,6 +32,7 @@ static cs_status check(const cs_algorithm *algorithm, uint32_t segments,
 {
     const cs_field *row = segments > 0 ? segments_of(algorithm) : NULL;
 
+    *options = (cs_options){0};
     cs_fields_default(algorithm->options, options);
     if (row != NULL) {
         memcpy(options->bytes + row->offset, &segments, sizeof segments);

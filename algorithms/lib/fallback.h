@@ -13,11 +13,6 @@ enum { CS_RINGS = 3 };
 #define CS_RINGS_CHOICES "ring|nccl_rings|parallel_rings"
 extern const cs_algorithm *const cs_rings[CS_RINGS];
 
-/* Plain AllReduces that wait for every rank: what others are compared with, or run instead. In the
- * order of their names but for the rings, and hierarchical, which end the list. */
-enum { CS_BASELINES = 8 };
-extern const cs_algorithm *const cs_baselines[CS_BASELINES];
-
 /* The note of a plan for each of them, e.g. CS_RINGS_NOTES("optcc", "no NIC is slow"). */
 #define CS_RINGS_NOTES(algorithm, why)                                                      \
     {                                                                                       \

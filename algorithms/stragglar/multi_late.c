@@ -7,185 +7,11 @@
 #include "algorithms/stragglar/multi_late_rounds.h"
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "cs/model.h"
+#include "cs/arrivals.h"
 
 #include <math.h>
 
-/* Time as the choice between schedules sees it. */
-typedef struct pace {
-    double alpha_s, s_per_byte;
-} pace;
-
-/* The NICs' start-up and rate, or NVLink's where all ranks are in one server; the slowest NIC of
- * all, if it is slow for ever. */
-static pace pace_of(const cs_scenario *s)
-{
-    const cs_cluster *c      = &s->cluster;
-    bool              is_one = c->gpus_per_server == c->n_ranks;
-    const cs_fabric  *f      = &c->fabrics[is_one ? CS_NVLINK : CS_NIC];
-    double            slow   = is_one ? 1 : cs_largest_slowdown(s);
-
-    return (pace){f->alpha_s, slow / f->bandwidth_Bps};
-}
-
 /* ---- nobody is late: the baseline ---- */
-
-_Static_assert(CS_BASELINES == CS_BASELINE_COUNT - CS_BASELINE_CIRCULANT, "one for each choice");
-
-static const cs_algorithm *const *baseline_of(cs_late_baseline baseline)
-{
-    return &cs_baselines[baseline - CS_BASELINE_CIRCULANT];
-}
-
-/* Where all ranks have one kind of port, on which the rings of servers are the plain ring. */
-static double predicted_end_s(const cs_scenario *scenario, cs_late_baseline baseline)
-{
-    uint32_t n = scenario->cluster.n_ranks, q = cs_log2_ceil(n), rounds = 2 * (n - 1);
-    pace     p       = pace_of(scenario);
-    double   buffers = 2.0 * (n - 1) / n;
-
-    if ((baseline == CS_BASELINE_MERGED_RHD && n % 2 == 1) || baseline == CS_BASELINE_RHD) {
-        return (double)INFINITY; /* the latter is never faster than circulant */
-    }
-    if (baseline == CS_BASELINE_CIRCULANT || baseline == CS_BASELINE_MERGED_RHD) {
-        rounds = 2 * q - (baseline == CS_BASELINE_MERGED_RHD ? 1 : 0);
-    } else if (baseline == CS_BASELINE_LATENCY_OPTIMAL) {
-        rounds  = q;
-        buffers = q;
-    }
-    return cs_last_arrival(scenario) + rounds * p.alpha_s +
-           buffers * (double)scenario->bytes * p.s_per_byte;
-}
-
-cs_late_baseline cs_baseline_predicted(const cs_scenario *scenario)
-{
-    cs_late_baseline best = CS_BASELINE_CIRCULANT;
-
-    for (int b = CS_BASELINE_CIRCULANT; b <= CS_BASELINE_RING; b++) {
-        if (predicted_end_s(scenario, (cs_late_baseline)b) < predicted_end_s(scenario, best)) {
-            best = (cs_late_baseline)b;
-        }
-    }
-    return best;
-}
-
-/* Before this no ring ends, in so many segments: the late server's neighbour gets 2 (N - 1)/N of
- * the buffer from it, nearly all of it after the last arrival, in as many messages for every
- * segment; on alpha-beta each of them holds the port for alpha. */
-static double rings_end_s(const cs_scenario *s, uint32_t segments)
-{
-    const cs_cluster  *c   = &s->cluster;
-    const cs_forecast *f   = s->forecast;
-    const cs_fabric   *nic = &c->fabrics[CS_NIC];
-    double             n = cs_n_servers(c), nics = c->gpus_per_server;
-    bool               adds = f == NULL || cs_closed_forms_hold(f->model, s, f->model_options, 0);
-
-    return cs_last_arrival(s) + (adds ? 2 * (n - 1) * segments * nic->alpha_s : 0) +
-           2 * (n - 1) / n * (double)s->bytes / (nics * nic->bandwidth_Bps);
-}
-
-/* Before this none of the others ends: the last rank sends the buffer, where there are 2^k of them
- * 2 (n - 1)/n of it, over all its ports. */
-static double flat_end_s(const cs_scenario *s)
-{
-    const cs_cluster *c     = &s->cluster;
-    double            n     = c->n_ranks;
-    double            times = (c->n_ranks & (c->n_ranks - 1)) == 0 ? 2 * (n - 1) / n : 1;
-    double            Bps   = 0;
-
-    for (uint32_t f = 0; f < cs_n_fabrics(c); f++) {
-        Bps += c->fabrics[f].bandwidth_Bps * cs_links_of(c, f);
-    }
-    return cs_last_arrival(s) + times * (double)s->bytes / Bps;
-}
-
-/* A baseline that is the fastest so far. */
-typedef struct leader {
-    cs_baseline_choice choice;
-    double             end_s;
-} leader;
-
-/* Other numbers of segments than 1 of one baseline, while they help. */
-static cs_status try_segments(const cs_scenario *scenario, cs_late_baseline baseline,
-                              leader *leader_p, cs_error *err)
-{
-    static const uint32_t tried[] = {2, 3, 4, 6, 8, 12, 16};
-    double                best_s = (double)INFINITY, this_s = 0;
-    uint32_t              worse = 0;
-
-    for (size_t i = 0; i < sizeof tried / sizeof tried[0] && worse < 2; i++) {
-        if (rings_end_s(scenario, tried[i]) >= leader_p->end_s) {
-            break;
-        }
-        cs_error  wrong = {0};
-        cs_status status =
-            cs_fallback_elapsed_s(*baseline_of(baseline), tried[i], scenario, &this_s, &wrong);
-        if (cs_status_is_refusal(status)) {
-            break;
-        }
-        if (status != CS_OK) {
-            return CS_FAIL(err, status, wrong.where, "%s", wrong.message);
-        }
-        if (this_s < leader_p->end_s) {
-            *leader_p = (leader){{baseline, tried[i]}, this_s};
-        }
-        worse  = this_s < best_s ? 0 : worse + 1;
-        best_s = fmin(best_s, this_s);
-    }
-    return CS_OK;
-}
-
-/* With 1 segment, or as many as are asked for: of those that can end before the limit. */
-static cs_status lead(const cs_scenario *scenario, const cs_baseline_choice *asked, double limit_s,
-                      leader *leader_p, cs_error *err)
-{
-    bool     is_free  = asked->baseline == CS_BASELINE_AUTO;
-    bool     no_flat  = limit_s <= flat_end_s(scenario);
-    bool     no_rings = limit_s <= rings_end_s(scenario, 1);
-    uint32_t first = no_flat ? CS_BASELINE_RING : CS_BASELINE_CIRCULANT, fastest = 0;
-    uint32_t end = no_rings ? CS_BASELINE_RING : CS_BASELINE_COUNT;
-
-    if (!is_free) {
-        bool is_out = (uint32_t)asked->baseline < first || (uint32_t)asked->baseline >= end;
-        first       = is_out ? end : (uint32_t)asked->baseline;
-        end         = is_out ? end : first + 1;
-    }
-    if (first >= end) {
-        return CS_OK;
-    }
-    if (!is_free && asked->segments != CS_AUTO &&
-        cs_has_segments(*baseline_of((cs_late_baseline)first))) {
-        leader_p->choice = *asked;
-        return cs_fallback_elapsed_s(*baseline_of((cs_late_baseline)first), asked->segments,
-                                     scenario, &leader_p->end_s, err);
-    }
-    CS_TRY(cs_fastest(scenario, baseline_of((cs_late_baseline)first), end - first, &fastest,
-                      &leader_p->end_s, err));
-    leader_p->choice.baseline = (cs_late_baseline)(first + fastest);
-    leader_p->choice.segments = 1;
-    return CS_OK;
-}
-
-cs_status cs_baseline_before(const cs_scenario *scenario, double limit_s,
-                             cs_baseline_choice *choice_p, double *end_s_p, cs_error *err)
-{
-    leader best = {.end_s = (double)INFINITY};
-
-    CS_TRY(lead(scenario, choice_p, limit_s, &best, err));
-    best.end_s = fmin(best.end_s, limit_s);
-    for (int b = CS_BASELINE_RING; b < CS_BASELINE_COUNT; b++) {
-        bool is_asked = choice_p->baseline == CS_BASELINE_AUTO || (int)choice_p->baseline == b;
-        if (is_asked && choice_p->segments == CS_AUTO &&
-            cs_has_segments(*baseline_of((cs_late_baseline)b))) {
-            CS_TRY(try_segments(scenario, (cs_late_baseline)b, &best, err));
-        }
-    }
-    *end_s_p = best.end_s < limit_s ? best.end_s : (double)INFINITY;
-    if (best.end_s < limit_s) {
-        *choice_p = best.choice;
-    }
-    return CS_OK;
-}
 
 /* Replace what is auto by the fastest one, and say when it ends: predicted where all ranks have one
  * kind of port, otherwise as the scenario's forecast says, of which there must be one. */
@@ -197,7 +23,7 @@ static cs_status choose_baseline(const cs_scenario *scenario, cs_multi_late_choi
 
     if (cs_one_port_kind(&scenario->cluster) || scenario->forecast == NULL) {
         choice->baseline = is_free ? cs_baseline_predicted(scenario) : choice->baseline;
-        *end_s_p         = predicted_end_s(scenario, choice->baseline);
+        *end_s_p         = cs_baseline_predicted_s(scenario, choice->baseline);
         return CS_OK;
     }
     CS_TRY(cs_baseline_before(scenario, (double)INFINITY, &found, end_s_p, err));
@@ -228,20 +54,6 @@ typedef struct course {
     double last;    /* rounds until the last rank is there */
 } course;
 
-/* Ranks in the order of their arrival; of those that arrive together the lowest first. An insertion
- * sort: few ranks, which mostly come in order. */
-static void sort_by_arrival(const cs_scenario *scenario, uint32_t *ranks)
-{
-    for (uint32_t r = 0; r < scenario->cluster.n_ranks; r++) {
-        uint32_t at = r;
-        while (at > 0 && cs_arrival(scenario, ranks[at - 1]) > cs_arrival(scenario, r)) {
-            ranks[at] = ranks[at - 1];
-            at--;
-        }
-        ranks[at] = r;
-    }
-}
-
 /* Rounds until a rank is there; a rounding error is no round. */
 static double ticks_until(const cs_scenario *s, const course *c, uint32_t rank)
 {
@@ -257,7 +69,7 @@ static course course_of(const cs_scenario *s, const uint32_t *ranks,
                         const cs_multi_late_shape *shape)
 {
     uint32_t n = s->cluster.n_ranks, early = n - shape->late;
-    pace     p       = pace_of(s);
+    cs_pace  p       = cs_usual_pace(s);
     double   x_s     = (double)s->bytes * p.s_per_byte;
     double   chunks  = (double)early * shape->parts;
     double   pre_s   = cs_log2_ceil(early) * p.alpha_s + x_s * (early - 1) / early;
@@ -282,7 +94,7 @@ static double end_of(const cs_scenario *s, const course *c, double ticks, uint32
 }
 
 /* A bound from below on the predicted end of a shape, without making its rounds. `ranks` is
- * sort_by_arrival(). O(steps). */
+ * cs_ranks_by_arrival(). O(steps). */
 static double least_s(const cs_scenario *s, const uint32_t *ranks, const cs_multi_late_shape *shape)
 {
     uint32_t n = s->cluster.n_ranks, chunks = (n - shape->late) * shape->parts;
@@ -302,7 +114,7 @@ static cs_status give_labels(cs_multi_late_schedule *sched, const cs_scenario *s
     if (sched->rank_of == NULL || ranks == NULL || is_late == NULL) {
         return CS_NO_MEMORY(err, "%u ranks", n);
     }
-    sort_by_arrival(scenario, ranks);
+    cs_ranks_by_arrival(scenario->arrival_s, n, ranks);
     for (uint32_t i = sched->early; i < n; i++) {
         sched->rank_of[i] = ranks[i];
         is_late[ranks[i]] = true;
@@ -572,7 +384,7 @@ cs_status cs_multi_late_choose_shape(const cs_scenario *scenario, uint32_t least
     if (list == NULL || ranks == NULL) {
         status = CS_NO_MEMORY(err, "the choice of late ranks");
     } else {
-        sort_by_arrival(scenario, ranks);
+        cs_ranks_by_arrival(scenario->arrival_s, scenario->cluster.n_ranks, ranks);
         uint32_t count = list_candidates(scenario, ranks, least_late, most_late, shape_p, list);
         status         = search_list(scenario, list, count, &found, err);
     }
@@ -697,8 +509,8 @@ cs_status cs_multi_late_plan(const cs_scenario *scenario, cs_multi_late_choice *
                              cs_plan *plan, cs_multi_late_schedule **schedule_p, cs_error *err)
 {
     if (choice->late == 0) {
-        CS_TRY(cs_fallback_check(*baseline_of(choice->baseline), segments_of(choice), scenario,
-                                 plan, err));
+        CS_TRY(cs_fallback_check(cs_baseline_algorithm(choice->baseline), segments_of(choice),
+                                 scenario, plan, err));
         choice->chunks = plan->n_chunks;
         choice->roots  = 0;
         return CS_OK;
@@ -722,7 +534,8 @@ cs_status cs_multi_late_open(const cs_scenario *scenario, const cs_multi_late_ch
     }
     if (schedule == NULL) {
         stream->baseline.segments = segments_of(choice);
-        return cs_fallback_open(&stream->baseline, *baseline_of(choice->baseline), scenario, err);
+        return cs_fallback_open(&stream->baseline, cs_baseline_algorithm(choice->baseline),
+                                scenario, err);
     }
     stream->scenario = scenario;
     stream->schedule = schedule;
@@ -756,6 +569,6 @@ void cs_multi_late_close(cs_multi_late_stream *stream)
 double cs_multi_late_closed_form_s(const cs_scenario *scenario, const cs_multi_late_choice *choice)
 {
     return choice->late > 1 ? (double)NAN
-                            : cs_fallback_closed_form_s(*baseline_of(choice->baseline),
+                            : cs_fallback_closed_form_s(cs_baseline_algorithm(choice->baseline),
                                                         segments_of(choice), scenario);
 }

@@ -22,48 +22,15 @@
 #ifndef CS_ALGORITHMS_STRAGGLAR_MULTI_LATE_H
 #define CS_ALGORITHMS_STRAGGLAR_MULTI_LATE_H
 
-#include "cs/algorithm.h"
-
-/* The AllReduce without late ranks. */
-typedef enum cs_late_baseline {
-    CS_BASELINE_AUTO,
-    CS_BASELINE_CIRCULANT,
-    CS_BASELINE_LATENCY_OPTIMAL,
-    CS_BASELINE_MERGED_RHD,
-    CS_BASELINE_RHD,
-    CS_BASELINE_RING, /* from here on: passes 2 (N-1)/N of the buffer on from every server */
-    CS_BASELINE_NCCL_RINGS,
-    CS_BASELINE_PARALLEL_RINGS,
-    CS_BASELINE_HIERARCHICAL,
-    CS_BASELINE_COUNT
-} cs_late_baseline;
-#define CS_BASELINE_CHOICES \
-    "auto|circulant|latency_optimal|merged_rhd|rhd|ring|nccl_rings|parallel_rings|hierarchical"
-
-/* The one that is predicted to be the fastest where all ranks have one kind of port; elsewhere it
- * takes a forecast to know. O(1). */
-cs_late_baseline cs_baseline_predicted(const cs_scenario *scenario);
-
-/* A baseline with so many segments (of hierarchical and parallel_rings; the others ignore it). */
-typedef struct cs_baseline_choice {
-    cs_late_baseline baseline; /* or CS_BASELINE_AUTO */
-    uint32_t         segments; /* or CS_AUTO: of 1 .. 16 the best */
-} cs_baseline_choice;
-
-/* When does one of them (*choice_p, or of all, where it is auto) end that ends before `limit_s` on
- * servers of several GPUs? The scenario's forecast decides, or without one the closed forms. If so,
- * *choice_p becomes the fastest; else *end_s_p INFINITY. None is timed that cannot end before, for
- * what the late server's NICs, or the late rank's ports, have to send after the last arrival. */
-cs_status cs_baseline_before(const cs_scenario *scenario, double limit_s,
-                             cs_baseline_choice *choice_p, double *end_s_p, cs_error *err);
+#include "algorithms/lib/baseline.h"
 
 /* What was asked for, and after cs_multi_late_choose() what it came to. */
 typedef struct cs_multi_late_choice {
-    uint32_t         late;     /* k, or CS_AUTO */
-    uint32_t         chunks;   /* 0 or CS_AUTO: the best number */
-    uint32_t         roots;    /* as in cs_multi_late_shape, or CS_AUTO */
-    cs_late_baseline baseline; /* or CS_BASELINE_AUTO */
-    uint32_t         segments; /* of the baseline; CS_AUTO means 1 */
+    uint32_t    late;     /* k, or CS_AUTO */
+    uint32_t    chunks;   /* 0 or CS_AUTO: the best number */
+    uint32_t    roots;    /* as in cs_multi_late_shape, or CS_AUTO */
+    cs_baseline baseline; /* or CS_BASELINE_AUTO */
+    uint32_t    segments; /* of the baseline; CS_AUTO means 1 */
 } cs_multi_late_choice;
 
 /* A schedule for several late ranks: made once, for any number of streams. The caller of what makes

@@ -1,40 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "algorithms/stragglar/roles.h"
 
+#include "cs/arrivals.h"
+
 #include <math.h>
-#include <stdlib.h>
 
 /* ---- the late ranks ---- */
-
-typedef struct comer {
-    double   arrival_s;
-    uint32_t rank;
-} comer;
-
-static int compare_comers(const void *left, const void *right)
-{
-    const comer *a = left, *b = right;
-
-    return a->arrival_s != b->arrival_s
-               ? (a->arrival_s > b->arrival_s) - (a->arrival_s < b->arrival_s)
-               : (a->rank > b->rank) - (a->rank < b->rank);
-}
 
 static cs_status mark_last(const cs_scenario *scenario, cs_late_ranks *late, cs_arena *arena,
                            cs_error *err)
 {
-    uint32_t n      = scenario->cluster.n_ranks;
-    comer   *comers = CS_ARENA_NEW(arena, comer, n);
+    uint32_t  n     = scenario->cluster.n_ranks;
+    uint32_t *ranks = CS_ARENA_NEW(arena, uint32_t, n);
 
-    if (comers == NULL) {
+    if (ranks == NULL) {
         return CS_NO_MEMORY(err, "%u ranks", n);
     }
-    for (uint32_t r = 0; r < n; r++) {
-        comers[r] = (comer){cs_arrival(scenario, r), r};
-    }
-    qsort(comers, n, sizeof comers[0], compare_comers);
+    cs_ranks_by_arrival(scenario->arrival_s, n, ranks);
     for (uint32_t i = n - late->count; i < n; i++) {
-        late->is_late[comers[i].rank] = true;
+        late->is_late[ranks[i]] = true;
     }
     return CS_OK;
 }

@@ -6,9 +6,11 @@
 #include "algorithms/stragglar/rail.h"
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "cs/arrivals.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Gaps between arrivals that are looked at, and candidates: of each the forms, with all gateways or
  * one for a NIC, whole or in halves. */
@@ -28,7 +30,7 @@ typedef struct search {
     const cs_servers_wish *wish;
     cs_servers_pace        pace;
     cs_arena               arena;
-    double                *sorted_s; /* [n_ranks] arrivals */
+    uint32_t              *ranks; /* [n_ranks] in the order of their arrivals */
     candidate              list[MOST_CANDIDATES];
     uint32_t               count;
 } search;
@@ -62,10 +64,16 @@ static void servers_close(void *state)
 
 static double servers_closed_form_s(const cs_scenario *scenario, const void *options)
 {
-    return cs_servers_closed_form_s(scenario, options);
+    cs_servers_shape shape = *(const cs_servers_shape *)options;
+
+    return cs_servers_count_late(scenario, shape.late.rank, shape.late.count, &shape.late, NULL) ==
+                   CS_OK
+               ? cs_servers_closed_form_s(scenario, &shape)
+               : (double)NAN;
 }
 
-/* Its options are a cs_servers_shape, what is prepared the rounds. */
+/* Its options are a cs_servers_shape but for when ranks arrive, which the rounds do not depend on,
+ * what is prepared the rounds. */
 static const cs_algorithm servers = {
     .name          = "stragglar",
     .collectives   = 1u << CS_ALLREDUCE,
@@ -78,15 +86,27 @@ static const cs_algorithm servers = {
 
 cs_status cs_servers_forecast(const cs_scenario *scenario, cs_servers_choice *choice, cs_error *err)
 {
-    const cs_forecast *f    = scenario->forecast;
-    cs_plan            plan = {0};
+    const cs_forecast      *f    = scenario->forecast;
+    const cs_servers_shape *from = &choice->shape;
+    cs_plan                 plan = {0};
+    cs_servers_shape        shape;
 
     if (f == NULL) {
         return CS_OK;
     }
     CS_TRY(cs_servers_plan(scenario, &choice->shape, choice->rounds, &plan, err));
     plan.prepared = choice->rounds;
-    CS_TRY(f->elapsed_s(f, scenario, &servers, &choice->shape, &plan, &choice->end_s, err));
+    memset(&shape, 0, sizeof shape); /* so that equal ones have equal bytes */
+    shape.form            = from->form;
+    shape.late.rank       = from->late.rank;
+    shape.late.count      = from->late.count;
+    shape.late.servers    = from->late.servers;
+    shape.late.most       = from->late.most;
+    shape.late.most_mixed = from->late.most_mixed;
+    shape.gateways        = from->gateways;
+    shape.chunks          = from->chunks;
+    shape.halves          = from->halves;
+    CS_TRY(f->elapsed_s(f, scenario, &servers, &shape, &plan, &choice->end_s, err));
     choice->is_bound = false;
     return CS_OK;
 }
@@ -312,17 +332,11 @@ static cs_status add_late(search *s, uint32_t count, cs_error *refusal, cs_error
 
 /* ---- how many are late ---- */
 
-static int compare_times(const void *left, const void *right)
-{
-    const double *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
-
 /* The gap before the k-th last arrival. */
 static double gap_s(const search *s, uint32_t k)
 {
     uint32_t n = s->scenario->cluster.n_ranks;
-    return s->sorted_s[n - k] - s->sorted_s[n - k - 1];
+    return cs_arrival(s->scenario, s->ranks[n - k]) - cs_arrival(s->scenario, s->ranks[n - k - 1]);
 }
 
 /* One, and every k after which there is a large gap. */
@@ -351,18 +365,15 @@ static cs_status add_all_late(search *s, cs_error *refusal, cs_error *err)
     return CS_OK;
 }
 
-static cs_status sort_arrivals(search *s, cs_error *err)
+static cs_status sort_ranks(search *s, cs_error *err)
 {
-    uint32_t n  = s->scenario->cluster.n_ranks;
-    s->sorted_s = CS_ARENA_NEW(&s->arena, double, n);
+    uint32_t n = s->scenario->cluster.n_ranks;
 
-    if (s->sorted_s == NULL) {
+    s->ranks = CS_ARENA_NEW(&s->arena, uint32_t, n);
+    if (s->ranks == NULL) {
         return CS_NO_MEMORY(err, "%u ranks", n);
     }
-    for (uint32_t r = 0; r < n; r++) {
-        s->sorted_s[r] = cs_arrival(s->scenario, r);
-    }
-    qsort(s->sorted_s, n, sizeof s->sorted_s[0], compare_times);
+    cs_ranks_by_arrival(s->scenario->arrival_s, n, s->ranks);
     return CS_OK;
 }
 
@@ -371,7 +382,7 @@ static cs_status list_candidates(search *s, cs_error *err)
     cs_error refusal = {0};
 
     if (s->wish->late_ranks == CS_AUTO) {
-        CS_TRY(sort_arrivals(s, err));
+        CS_TRY(sort_ranks(s, err));
         CS_TRY(add_all_late(s, &refusal, err));
     } else {
         CS_TRY(add_late(s, s->wish->late_ranks, &refusal, err));

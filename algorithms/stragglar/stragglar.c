@@ -64,7 +64,7 @@ typedef struct stragglar_options {
     int      prephase;
     uint32_t late_ranks; /* k; 0: the baseline runs */
     uint32_t late_roots;
-    int      baseline; /* cs_late_baseline */
+    int      baseline; /* cs_baseline */
     uint32_t baseline_segments;
     int      inside, halves; /* of the enumerations; resolved, not auto */
     uint32_t gateways;
@@ -634,8 +634,9 @@ static cs_status share_end_s(const cs_scenario *scenario, double share, const cs
     *end_p           = set_share(scenario, share, late, o);
     cs_status status = plan_shared(scenario, o, &plan, &made, err);
     if (status == CS_OK && f != NULL) {
-        plan.prepared = &made;
-        status        = f->elapsed_s(f, scenario, &cs_algorithm_stragglar, o, &plan, end_p, err);
+        plan.prepared         = &made;
+        plan.ignores_arrivals = true; /* with these options, which were chosen for them */
+        status = f->elapsed_s(f, scenario, &cs_algorithm_stragglar, o, &plan, end_p, err);
     }
     empty(&made);
     *end_p = status == CS_OK ? *end_p : (double)INFINITY;
@@ -753,8 +754,8 @@ static cs_status one_end_s(const cs_scenario *scenario, const stragglar_options 
 
 static cs_multi_late_choice choice_of(const stragglar_options *o)
 {
-    return (cs_multi_late_choice){o->late_ranks, o->chunks, o->late_roots,
-                                  (cs_late_baseline)o->baseline, o->baseline_segments};
+    return (cs_multi_late_choice){o->late_ranks, o->chunks, o->late_roots, (cs_baseline)o->baseline,
+                                  o->baseline_segments};
 }
 
 /* `auto` may come to one. */
@@ -787,21 +788,16 @@ static cs_status check_other(const cs_scenario *scenario, stragglar_options *o, 
     return CS_OK;
 }
 
-#define NOTE(name) "stragglar: " name " runs instead: it ends earlier than with a late rank"
-
 /* The baseline instead of what was planned so far. */
 static cs_status run_instead(const cs_scenario *scenario, const cs_baseline_choice *baseline,
                              stragglar_options *o, cs_plan *plan, prepared *made, cs_error *err)
 {
     static const char *const notes[CS_BASELINE_COUNT] = {
-        [CS_BASELINE_CIRCULANT]       = NOTE("circulant"),
-        [CS_BASELINE_LATENCY_OPTIMAL] = NOTE("latency_optimal"),
-        [CS_BASELINE_MERGED_RHD]      = NOTE("merged_rhd"),
-        [CS_BASELINE_RHD]             = NOTE("rhd"),
-        [CS_BASELINE_RING]            = NOTE("ring"),
-        [CS_BASELINE_NCCL_RINGS]      = NOTE("nccl_rings"),
-        [CS_BASELINE_PARALLEL_RINGS]  = NOTE("parallel_rings"),
-        [CS_BASELINE_HIERARCHICAL]    = NOTE("hierarchical"),
+#define X(id, name)                                                                             \
+    [CS_BASELINE_##id] = "stragglar: " #name " runs instead: it ends earlier than with a late " \
+                         "rank",
+        CS_BASELINE_MAP(X)
+#undef X
     };
 
     empty(made);
@@ -819,7 +815,7 @@ static cs_status run_instead(const cs_scenario *scenario, const cs_baseline_choi
 static cs_status check_auto(const cs_scenario *scenario, stragglar_options *o, cs_plan *plan,
                             prepared *made, cs_error *err)
 {
-    cs_baseline_choice baseline = {(cs_late_baseline)o->baseline, o->baseline_segments};
+    cs_baseline_choice baseline = {(cs_baseline)o->baseline, o->baseline_segments};
     double             instead_s;
     cs_servers_choice  choice = {.rounds = NULL};
     stragglar_options  shared = *o;
@@ -849,7 +845,7 @@ static cs_status check_all_late(const cs_scenario *scenario, stragglar_options *
                                 prepared *made, cs_error *err)
 {
     const cs_forecast *f        = scenario->forecast;
-    cs_baseline_choice baseline = {(cs_late_baseline)o->baseline, o->baseline_segments};
+    cs_baseline_choice baseline = {(cs_baseline)o->baseline, o->baseline_segments};
     double             end_s = (double)INFINITY, instead_s = (double)INFINITY;
 
     o->inside = INSIDE_FLAT;

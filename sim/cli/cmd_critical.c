@@ -40,6 +40,34 @@ static bool presumes(const cs_algorithm *algorithm)
     return cs_late_prediction_of(algorithm, CS_PREDICTION_ORACLE).straggler != NULL;
 }
 
+/* Is there an algorithm that presumes a rank late in this collective? */
+static bool is_presumed_in(cs_collective collective)
+{
+    bool is_done = false;
+
+    for (size_t i = 0; cs_algorithms[i] != NULL; i++) {
+        uint32_t does = cs_algorithms[i]->collectives & 1u << collective;
+        is_done       = is_done || (does != 0 && presumes(cs_algorithms[i]));
+    }
+    return is_done;
+}
+
+static cs_status refuse_collective(cs_collective collective, cs_error *err)
+{
+    char names[128] = "";
+
+    for (int c = 0; c < CS_COLLECTIVE_COUNT; c++) {
+        size_t used = strlen(names);
+        if (is_presumed_in((cs_collective)c)) {
+            (void)snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
+                           cs_collective_name((cs_collective)c));
+        }
+    }
+    return CS_FAIL(err, CS_ENOTSUP, "collective",
+                   "no algorithm presumes a rank late in %s: accepted is %s",
+                   cs_collective_name(collective), names);
+}
+
 static cs_status refuse(const cs_job *job, cs_error *err)
 {
     char names[256] = "";
@@ -85,22 +113,30 @@ static cs_status add_case(void *user, cs_case *c, cs_error *err)
     cs_job        asked = c->job;
     cs_delays     found;
 
+    if (!is_presumed_in(asked.scenario.collective)) {
+        return refuse_collective(asked.scenario.collective, err);
+    }
     if (cs_late_count(asked.algorithm, &asked.options) == 0) {
         return refuse(&asked, err);
+    }
+    if (j->delays.against == asked.algorithm) {
+        return CS_FAIL(err, CS_EINVAL, "--against",
+                       "%s is never faster than itself: accepted are other algorithms and best",
+                       asked.algorithm->name);
     }
     CS_TRY(cs_job_delays(&asked, &j->delays, &found, err));
     const cs_delay_row row = cs_delay_row_of(&asked, &found);
     return add_row(j, &row, err);
 }
 
-/* Where no algorithm is named: all that presume somebody late. */
-static cs_status name_algorithms(cs_config *config, cs_error *err)
+/* Where no algorithm is named: all that presume somebody late, but for the reference. */
+static cs_status name_algorithms(cs_config *config, const cs_algorithm *against, cs_error *err)
 {
     cs_value names[MOST_ALGORITHMS];
     size_t   n = 0;
 
     for (size_t i = 0; cs_algorithms[i] != NULL && n < MOST_ALGORITHMS; i++) {
-        if (presumes(cs_algorithms[i])) {
+        if (presumes(cs_algorithms[i]) && cs_algorithms[i] != against) {
             names[n++] = (cs_value){.type = CS_VALUE_TEXT, .text = cs_algorithms[i]->name};
         }
     }
@@ -146,7 +182,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
         status = cs_scenario_choice_finish(&j->choice, err);
     }
     if (status == CS_OK && !cs_config_names_algorithm(j->choice.config)) {
-        status = name_algorithms(j->choice.config, err);
+        status = name_algorithms(j->choice.config, j->delays.against, err);
     }
     if (status == CS_OK) {
         status = cs_scenario_choice_visit(&j->choice, add_case, j, err);

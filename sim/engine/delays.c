@@ -3,47 +3,69 @@
 #include "engine/delays.h"
 
 #include "algorithms/lib/accept.h"
-#include "algorithms/lib/fallback.h"
+#include "algorithms/lib/baseline.h"
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "cs/arrivals.h"
 #include "cs/result.h"
 #include "scenario/late_prediction.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#define LEAST_SLOPE 1e-3 /* of a margin over the delay: less says nothing of its crossing */
 
 enum { PARTS = 64, MOST_STEPS = 64, EVENT_WORK = 64 };
 
-#define RESOLUTION 5e-7 /* of a delay */
-#define NOTHING    1e-7 /* of a time, to be gained */
+#define RESOLUTION 5e-7  /* of a delay */
+#define ROUNDING   1e-13 /* of a time */
+#define SEEN       1e-9  /* of a time: more than rounding errors */
+#define NOTHING    1e-7  /* of a time, to be gained */
 
 /* Times that differ by less, relatively, are the same: sums of as many terms in another order. */
 #define SAME 1e-11
 
-/* One that it is compared with. */
-typedef struct rival {
+/* A schedule that was timed. Where rates hold it ends at max(from_start_s, last arrival +
+ * from_last_s). */
+typedef struct timed {
     const cs_algorithm *algorithm;
     cs_options          options;
-    double              far_s; /* exposed when the pre-phase is hidden; INFINITY: it refuses */
-} rival;
+    uint64_t            bytes;                     /* of the scenario */
+    double              delay_s, last_s;           /* when it was timed last, and .. */
+    double              end_s;                     /* .. what came out */
+    double              from_start_s, from_last_s; /* not less than they are, .. */
+    bool                knows_start, knows_last;   /* .. and known */
+} timed;
 
-typedef struct search {
+typedef struct search search;
+
+/* What algorithms ask how long a schedule takes while a search goes on. */
+typedef struct memory {
+    cs_forecast forecast; /* the first member */
+    search     *search;
+} memory;
+
+struct search {
     const cs_job           *job; /* as asked, but for the rank that is presumed late */
     const cs_delays_choice *choice;
     cs_options              options;
     cs_arena                arena;
-    double                 *arrival_s; /* [n] of the delay at hand */
+    memory                  memory;
+    cs_forecast             plain;         /* replays what it does not know */
+    cs_options              model_options; /* of both */
+    timed                  *timed;         /* owned */
+    size_t                  n_timed, timed_capacity;
+    double                  delay_s;   /* at hand */
+    double                 *arrival_s; /* [n] of this delay */
     double                 *offset_s;  /* [n] of a late rank behind the first of them; NAN: early */
     double                  early_s;   /* the last early rank, after the first one */
     bool                    is_named;  /* the option `straggler` says who is late */
     bool                    is_linear; /* what the model makes of a schedule is a (max, +) system */
     bool                    gave_up;   /* it would take too long */
-    rival                   rivals[CS_BASELINES];
-    uint32_t                n_rivals;
-    const char             *reference; /* the fastest of them, when asked last */
+    const cs_algorithm     *rival;     /* the reference; NULL: the fastest baseline */
+    const char             *reference; /* its name, when asked last */
     double                  high_s;    /* a delay that hides every pre-phase */
-} search;
+};
 
 /* What is seen at one delay. */
 typedef struct sight {
@@ -55,27 +77,13 @@ typedef struct sight {
 
 /* ---- who is late ---- */
 
-typedef struct place {
-    double   arrival_s;
-    uint32_t rank;
-} place;
-
-static int by_arrival(const void *a, const void *b)
-{
-    const place *x = a, *y = b;
-
-    if (x->arrival_s != y->arrival_s) {
-        return x->arrival_s < y->arrival_s ? -1 : 1;
-    }
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
-
-/* Those of the `n_late` last that come behind all others; if none does, all of them. */
-static uint32_t really_late(const place *places, uint32_t n, uint32_t n_late)
+/* Of the `n_late` last those that come behind all others; if none does, all of them. */
+static uint32_t really_late(const double *arrival_s, const uint32_t *ranks, uint32_t n,
+                            uint32_t n_late)
 {
     uint32_t k = n_late;
 
-    while (k > 0 && places[n - k].arrival_s <= places[n - n_late - 1].arrival_s) {
+    while (k > 0 && arrival_s[ranks[n - k]] <= arrival_s[ranks[n - n_late - 1]]) {
         k--;
     }
     return k > 0 ? k : n_late;
@@ -87,28 +95,27 @@ static cs_status divide(search *s, uint32_t n_late, uint32_t named, cs_error *er
 {
     const cs_scenario *scenario = &s->job->scenario;
     uint32_t           n        = scenario->cluster.n_ranks;
-    place             *places   = CS_ARENA_NEW(&s->arena, place, n);
+    uint32_t          *ranks    = CS_ARENA_NEW(&s->arena, uint32_t, n);
 
     s->arrival_s = CS_ARENA_NEW(&s->arena, double, n);
     s->offset_s  = CS_ARENA_NEW(&s->arena, double, n);
-    if (places == NULL || s->arrival_s == NULL || s->offset_s == NULL) {
+    if (ranks == NULL || s->arrival_s == NULL || s->offset_s == NULL) {
         return CS_NO_MEMORY(err, "%u arrivals", n);
     }
     for (uint32_t r = 0; r < n; r++) {
-        double arrival_s = r == named ? (double)INFINITY : cs_arrival(scenario, r);
-        places[r]        = (place){arrival_s, r};
+        s->arrival_s[r] = r == named ? (double)INFINITY : cs_arrival(scenario, r);
     }
-    qsort(places, n, sizeof *places, by_arrival);
-    n_late = really_late(places, n, n_late);
+    cs_ranks_by_arrival(s->arrival_s, n, ranks);
+    n_late         = really_late(s->arrival_s, ranks, n, n_late);
+    double first_s = s->arrival_s[ranks[0]], late_s = s->arrival_s[ranks[n - n_late]];
     for (uint32_t i = 0; i < n; i++) {
-        bool is_late                 = i >= n - n_late;
-        s->offset_s[places[i].rank]  = !is_late ? (double)NAN
-                                       : n_late == 1
-                                           ? 0
-                                           : places[i].arrival_s - places[n - n_late].arrival_s;
-        s->arrival_s[places[i].rank] = places[i].arrival_s - places[0].arrival_s;
+        double *arrival_p     = &s->arrival_s[ranks[i]];
+        s->offset_s[ranks[i]] = i < n - n_late ? (double)NAN
+                                : n_late == 1  ? 0
+                                               : *arrival_p - late_s;
+        *arrival_p -= first_s;
     }
-    s->early_s = places[n - n_late - 1].arrival_s - places[0].arrival_s;
+    s->early_s = s->arrival_s[ranks[n - n_late - 1]];
     return CS_OK;
 }
 
@@ -118,6 +125,7 @@ static void arrive(search *s, double delay_s)
 {
     double first_s = s->early_s + delay_s;
 
+    s->delay_s = delay_s;
     if (!s->is_named && delay_s == 0) {
         first_s = nextafter(s->early_s, (double)INFINITY);
     }
@@ -126,7 +134,7 @@ static void arrive(search *s, double delay_s)
     }
 }
 
-/* ---- one delay ---- */
+/* ---- how long a schedule takes ---- */
 
 static bool is_too_much(const search *s, double rounds)
 {
@@ -150,24 +158,149 @@ static bool is_dear(const search *s)
     return !cs_one_port_kind(c) && is_too_much(s, 2.0 * c->n_ranks);
 }
 
-static cs_status replay(search *s, const cs_job *job, double *exposed_s_p, cs_error *err)
+/* The end at the delay at hand, if it follows from what is known; else NAN. */
+static double known_end_s(const search *s, const timed *t, double last_s)
 {
-    double     closed_s = cs_job_closed_form_s(job);
-    cs_outcome outcome;
+    double most_s = fmax(t->from_start_s, last_s + t->from_last_s);
+    double least_s =
+        fmax(t->knows_start ? t->from_start_s : 0, t->knows_last ? last_s + t->from_last_s : 0);
 
-    if (!isnan(closed_s)) {
-        *exposed_s_p = closed_s - cs_last_arrival(&job->scenario);
+    if (t->delay_s == s->delay_s) {
+        return t->end_s;
+    }
+    bool is_known = s->is_linear && isfinite(most_s) && most_s - least_s <= ROUNDING * most_s;
+    return is_known ? most_s : (double)NAN;
+}
+
+/* Of the two terms of an end that which is larger than the other can be is known. */
+static void learn_from(timed *t, double last_s, double end_s)
+{
+    double margin_s = SEEN * end_s;
+
+    t->knows_start = t->knows_start || end_s > last_s + t->from_last_s + margin_s;
+    t->knows_last  = t->knows_last || end_s > t->from_start_s + margin_s;
+}
+
+/* What is seen now may explain what was seen before. */
+static void learn(const search *s, timed *t, double last_s, double end_s)
+{
+    double before_s = t->last_s, before_end_s = t->end_s;
+
+    t->delay_s      = s->delay_s;
+    t->last_s       = last_s;
+    t->end_s        = end_s;
+    t->from_start_s = fmin(t->from_start_s, end_s);
+    t->from_last_s  = fmin(t->from_last_s, end_s - last_s);
+    learn_from(t, last_s, end_s);
+    learn_from(t, before_s, before_end_s);
+}
+
+/* What is prepared may be made for the arrivals, and what is reactive or waits for a clock ends
+ * elsewhere. */
+static bool is_constant(const cs_plan *plan)
+{
+    return (plan->prepared == NULL || plan->ignores_arrivals) && !plan->is_reactive &&
+           plan->own_ready_s == NULL;
+}
+
+/* Where its time is kept; NULL: nowhere, it depends on the arrivals. */
+static cs_status remember(search *s, const cs_scenario *scenario, const cs_algorithm *algorithm,
+                          const void *options, const cs_plan *plan, timed **timed_p, cs_error *err)
+{
+    size_t i = 0;
+
+    *timed_p = NULL;
+    if (!is_constant(plan)) {
         return CS_OK;
     }
-    *exposed_s_p = (double)NAN;
-    s->gave_up   = s->gave_up || is_too_much(s, job->plan.n_rounds);
-    if (s->gave_up) {
-        return CS_OK;
+    while (i < s->n_timed &&
+           (s->timed[i].algorithm != algorithm || s->timed[i].bytes != scenario->bytes ||
+            memcmp(&s->timed[i].options, options, algorithm->options_bytes) != 0)) {
+        i++;
     }
-    CS_TRY(cs_job_replay(job, NULL, 0, &outcome, err));
-    *exposed_s_p = outcome.exposed_s;
+    if (i == s->n_timed) {
+        if (!cs_grow(&s->timed, &s->timed_capacity, s->n_timed + 1, 64, sizeof *s->timed)) {
+            return CS_NO_MEMORY(err, "%zu times", s->n_timed + 1);
+        }
+        s->timed[s->n_timed++] = (timed){.algorithm    = algorithm,
+                                         .bytes        = scenario->bytes,
+                                         .delay_s      = (double)NAN,
+                                         .last_s       = (double)NAN,
+                                         .end_s        = (double)NAN,
+                                         .from_start_s = (double)INFINITY,
+                                         .from_last_s  = (double)INFINITY};
+        memcpy(&s->timed[i].options, options, algorithm->options_bytes);
+    }
+    *timed_p = &s->timed[i];
     return CS_OK;
 }
+
+/* Is a formula all that it takes, or not too long a replay? */
+static bool is_affordable(const search *s, const cs_scenario *scenario,
+                          const cs_algorithm *algorithm, const void *options, const cs_plan *plan)
+{
+    cs_job job = {.scenario = *scenario, .is_resolved = true, .plan = *plan};
+
+    if (!is_too_much(s, plan->n_rounds)) {
+        return true;
+    }
+    cs_job_set_algorithm(&job, algorithm, options);
+    cs_job_set_model(&job, s->plain.model, s->plain.model_options);
+    return !isnan(cs_job_closed_form_s(&job));
+}
+
+static cs_status replay(search *s, const cs_scenario *scenario, const cs_algorithm *algorithm,
+                        const void *options, const cs_plan *plan, timed *t, double *end_s_p,
+                        cs_error *err)
+{
+    cs_scenario plain = *scenario;
+
+    plain.forecast = &s->plain;
+    CS_TRY(s->plain.elapsed_s(&s->plain, &plain, algorithm, options, plan, end_s_p, err));
+    if (t != NULL) {
+        learn(s, t, cs_last_arrival(scenario), *end_s_p);
+    }
+    return CS_OK;
+}
+
+/* What is asked for again is worth a replay with the longest delay. */
+static cs_status look_far(search *s, const cs_scenario *scenario, const cs_algorithm *algorithm,
+                          const void *options, const cs_plan *plan, timed *t, cs_error *err)
+{
+    double delay_s = s->delay_s, end_s;
+
+    if (!s->is_linear || isnan(t->delay_s) || t->knows_last || delay_s >= s->high_s ||
+        scenario->arrival_s != s->arrival_s) {
+        return CS_OK;
+    }
+    arrive(s, s->high_s);
+    cs_status status = replay(s, scenario, algorithm, options, plan, t, &end_s, err);
+    arrive(s, delay_s);
+    return status;
+}
+
+static cs_status remembered_s(const cs_forecast *forecast, const cs_scenario *scenario,
+                              const cs_algorithm *algorithm, const void *options,
+                              const cs_plan *plan, double *end_s_p, cs_error *err)
+{
+    search *s      = ((const memory *)forecast)->search;
+    double  last_s = cs_last_arrival(scenario);
+    timed  *t;
+
+    CS_TRY(remember(s, scenario, algorithm, options, plan, &t, err));
+    *end_s_p = t != NULL ? known_end_s(s, t, last_s) : (double)NAN;
+    if (isnan(*end_s_p) && (s->gave_up || !is_affordable(s, scenario, algorithm, options, plan))) {
+        s->gave_up = true;
+        *end_s_p   = (double)INFINITY;
+    }
+    if (isnan(*end_s_p) && t != NULL) {
+        CS_TRY(look_far(s, scenario, algorithm, options, plan, t, err));
+        *end_s_p = known_end_s(s, t, last_s);
+    }
+    return isnan(*end_s_p) ? replay(s, scenario, algorithm, options, plan, t, end_s_p, err) : CS_OK;
+}
+
+/* ---- one delay ---- */
 
 /* Run an algorithm with these options at that delay. A refusal is one of the answer. */
 static cs_status look(search *s, const cs_algorithm *algorithm, const cs_options *options,
@@ -177,6 +310,7 @@ static cs_status look(search *s, const cs_algorithm *algorithm, const cs_options
 
     arrive(s, delay_s);
     job.scenario.arrival_s = s->arrival_s;
+    job.scenario.forecast  = &s->memory.forecast;
     job.algorithm          = algorithm;
     job.options            = *options;
     job.verify             = false;
@@ -189,7 +323,9 @@ static cs_status look(search *s, const cs_algorithm *algorithm, const cs_options
     *sight_p         = (sight){.options     = job.options,
                                .n_late      = cs_late_count(algorithm, &job.options),
                                .is_searched = job.plan.prepared != NULL};
-    cs_status status = replay(s, &job, &sight_p->exposed_s, err);
+    cs_status status = remembered_s(&s->memory.forecast, &job.scenario, algorithm, &job.options,
+                                    &job.plan, &sight_p->exposed_s, err);
+    sight_p->exposed_s -= cs_last_arrival(&job.scenario);
     cs_job_release(&job);
     return status;
 }
@@ -201,77 +337,58 @@ static cs_status look_at_job(search *s, double delay_s, sight *sight_p, cs_error
 
 /* ---- the reference ---- */
 
-/* The exposed time of the fastest rival. Those that are slower for ever than one is at this delay
- * are not looked at: with less delay no schedule is faster. */
-static cs_status look_at_rivals(search *s, double delay_s, double *least_p, cs_error *err)
+/* The fastest baseline, chosen as an algorithm does that runs one instead of its own schedule. */
+static cs_status look_at_baselines(search *s, double delay_s, double *exposed_p, cs_error *err)
 {
-    bool   is_seen[CS_BASELINES] = {false};
-    double least_s               = (double)INFINITY;
+    cs_scenario        scenario = s->job->scenario;
+    cs_baseline_choice choice   = {CS_BASELINE_AUTO, CS_AUTO};
+    double             end_s;
 
-    for (;;) {
-        uint32_t next = s->n_rivals;
-        sight    here = {.exposed_s = (double)INFINITY};
-        for (uint32_t i = 0; i < s->n_rivals; i++) {
-            bool is_open = !is_seen[i] && s->rivals[i].far_s < least_s;
-            if (is_open && (next == s->n_rivals || s->rivals[i].far_s < s->rivals[next].far_s)) {
-                next = i;
-            }
-        }
-        if (next == s->n_rivals) {
-            break;
-        }
-        const rival *r = &s->rivals[next];
-        is_seen[next]  = true;
-        CS_TRY(look(s, r->algorithm, &r->options, delay_s, &here, err));
-        if (here.exposed_s < least_s) {
-            least_s      = here.exposed_s;
-            s->reference = r->algorithm->name;
-        }
+    arrive(s, delay_s);
+    scenario.arrival_s = s->arrival_s;
+    scenario.forecast  = &s->memory.forecast;
+    CS_TRY(cs_baseline_before(&scenario, (double)INFINITY, &choice, &end_s, err));
+    *exposed_p = end_s - cs_last_arrival(&scenario);
+    if (isfinite(end_s)) {
+        s->reference = cs_baseline_label(&choice);
     }
-    *least_p = least_s;
     return CS_OK;
 }
 
-static cs_status add_rival(search *s, const cs_algorithm *algorithm, cs_error *err)
+static cs_status look_at_one(search *s, double delay_s, double *exposed_p, cs_error *err)
 {
-    rival    *r     = &s->rivals[s->n_rivals++];
-    cs_error  wrong = {0};
-    sight     far   = {.exposed_s = (double)INFINITY};
-    cs_status status;
+    cs_options options = {0};
+    sight      here    = {.exposed_s = (double)INFINITY};
 
-    *r = (rival){.algorithm = algorithm};
-    cs_fields_default(algorithm->options, &r->options);
-    status = look(s, algorithm, &r->options, s->high_s, &far, &wrong);
-    if (status != CS_OK && !(cs_status_is_refusal(status) && s->choice->against == NULL)) {
-        return CS_FAIL(err, status, wrong.where, "%s", wrong.message);
-    }
-    r->far_s = status == CS_OK ? far.exposed_s : (double)INFINITY;
+    cs_fields_default(s->rival->options, &options);
+    CS_TRY(look(s, s->rival, &options, delay_s, &here, err));
+    *exposed_p   = here.exposed_s;
+    s->reference = s->rival->name;
     return CS_OK;
 }
 
-/* Is the ring the reference? */
-static bool is_ring(const search *s, const sight *zero)
+/* The exposed time of what it is compared with; INFINITY: that refuses the scenario, which is the
+ * end of a comparison that was asked for. */
+static cs_status look_at_rival(search *s, double delay_s, double *exposed_p, cs_error *err)
 {
-    return s->choice->against == NULL && !s->choice->is_against_best && zero->n_late > 0 &&
-           cs_one_port_kind(&s->job->scenario.cluster);
+    cs_error  wrong  = {0};
+    cs_status status = s->rival != NULL ? look_at_one(s, delay_s, exposed_p, &wrong)
+                                        : look_at_baselines(s, delay_s, exposed_p, &wrong);
+
+    if (cs_status_is_refusal(status) && s->choice->against == NULL) {
+        *exposed_p = (double)INFINITY;
+        return CS_OK;
+    }
+    return status == CS_OK ? CS_OK : CS_FAIL(err, status, wrong.where, "%s", wrong.message);
 }
 
-static cs_status find_rivals(search *s, const sight *zero, double *far_s_p, cs_error *err)
+/* The ring, where all ranks have one kind of port and the algorithm runs no baseline itself. */
+static const cs_algorithm *rival_of(const search *s, const sight *zero)
 {
-    extern const cs_algorithm cs_algorithm_ring;
-    const cs_algorithm       *one = is_ring(s, zero) ? &cs_algorithm_ring : s->choice->against;
+    bool is_ring = s->choice->against == NULL && !s->choice->is_against_best && zero->n_late > 0 &&
+                   cs_one_port_kind(&s->job->scenario.cluster);
 
-    for (uint32_t i = 0; i < (one != NULL ? 1 : CS_BASELINES) && !s->gave_up; i++) {
-        CS_TRY(add_rival(s, one != NULL ? one : cs_baselines[i], err));
-    }
-    *far_s_p = (double)INFINITY;
-    for (uint32_t i = 0; i < s->n_rivals; i++) {
-        if (s->rivals[i].far_s < *far_s_p) {
-            *far_s_p     = s->rivals[i].far_s;
-            s->reference = s->rivals[i].algorithm->name;
-        }
-    }
-    return CS_OK;
+    return is_ring ? cs_baseline_algorithm(CS_BASELINE_RING) : s->choice->against;
 }
 
 /* ---- from which delay on does something hold? ---- */
@@ -280,20 +397,106 @@ static cs_status find_rivals(search *s, const sight *zero, double *far_s_p, cs_e
 typedef cs_status margin_fn(search *s, const void *user, double delay_s, double *margin_p,
                             cs_error *err);
 
+/* Do what rates do over time make more than one crossing? */
+static uint32_t parts_of(const search *s)
+{
+    return cs_capacity_is_constant(&s->job->scenario) ? 1 : PARTS;
+}
+
+/* A crossing between a delay at which it does not hold and one at which it does, which were looked
+ * at; of both sides the two nearest delays that are known. */
+typedef struct point {
+    double delay_s, margin;
+} point;
+
+typedef struct bracket {
+    point low[2], high[2]; /* [1]: the one before; NAN: there is none */
+} bracket;
+
+static bool is_open(const search *s, const bracket *b)
+{
+    double high_s = b->high[0].delay_s;
+    return high_s - b->low[0].delay_s > RESOLUTION * high_s && high_s > SAME * s->high_s &&
+           !s->gave_up;
+}
+
+/* Narrow it by a look within it. */
+static cs_status probe(search *s, margin_fn *margin, const void *user, double delay_s, bracket *b,
+                       cs_error *err)
+{
+    point here = {.delay_s = delay_s};
+
+    if (!(delay_s > b->low[0].delay_s && delay_s < b->high[0].delay_s) || s->gave_up) {
+        return CS_OK;
+    }
+    CS_TRY(margin(s, user, delay_s, &here.margin, err));
+    point *side = here.margin > 0 ? b->high : b->low;
+    side[1]     = side[0];
+    side[0]     = here;
+    return CS_OK;
+}
+
+/* Where the line through the points of one side passes 0; of one point that of slope 1, which is
+ * what a delay hides. NAN: it never does. */
+static double extrapolate(const point *side)
+{
+    double slope = (side[0].margin - side[1].margin) / (side[0].delay_s - side[1].delay_s);
+
+    slope = isnan(slope) ? 1 : slope;
+    return slope > LEAST_SLOPE ? side[0].delay_s - side[0].margin / slope : (double)NAN;
+}
+
+/* Look just above and just below of where it should be. */
+static cs_status try_guess(search *s, margin_fn *margin, const void *user, double guess_s,
+                           bracket *b, cs_error *err)
+{
+    double by_s = 0.4 * RESOLUTION * guess_s;
+
+    if (!(guess_s > b->low[0].delay_s && guess_s < b->high[0].delay_s) || !is_open(s, b)) {
+        return CS_OK;
+    }
+    CS_TRY(probe(s, margin, user, guess_s + by_s, b, err));
+    return b->low[0].delay_s < guess_s ? probe(s, margin, user, guess_s - by_s, b, err) : CS_OK;
+}
+
+/* Margins are mostly lines in pieces: each side says where the crossing is. Where they say it
+ * wrong, for it is a jump, the bracket is halved, ever more often before they are asked again; and
+ * always where there may be other crossings, which a low side would lead to. */
+static cs_status narrow(search *s, margin_fn *margin, const void *user, bracket *b, double *from_p,
+                        cs_error *err)
+{
+    uint32_t halvings = 0, wait = 1, next = 0;
+
+    while (is_open(s, b)) {
+        double low_s = b->low[0].delay_s, high_s = b->high[0].delay_s, width_s = high_s - low_s;
+        if (halvings == next && parts_of(s) == 1) {
+            CS_TRY(try_guess(s, margin, user, extrapolate(b->low), b, err));
+            CS_TRY(try_guess(s, margin, user, extrapolate(b->high), b, err));
+            low_s  = b->low[0].delay_s;
+            high_s = b->high[0].delay_s;
+            if (high_s - low_s <= width_s / 4) {
+                continue;
+            }
+            wait *= 2;
+            next += wait;
+        }
+        CS_TRY(probe(s, margin, user, low_s + (high_s - low_s) / 2, b, err));
+        halvings++;
+    }
+    double high_s = b->high[0].delay_s;
+    *from_p       = high_s > SAME * s->high_s ? high_s : 0;
+    return CS_OK;
+}
+
+/* It does not hold at low_s and does at high_s. */
 static cs_status bisect(search *s, margin_fn *margin, const void *user, double low_s, double high_s,
                         double *from_p, cs_error *err)
 {
-    while (high_s - low_s > RESOLUTION * high_s && high_s > SAME * s->high_s && !s->gave_up) {
-        double middle_s = low_s + (high_s - low_s) / 2, m;
-        CS_TRY(margin(s, user, middle_s, &m, err));
-        if (m > 0) {
-            high_s = middle_s;
-        } else {
-            low_s = middle_s;
-        }
-    }
-    *from_p = high_s > SAME * s->high_s ? high_s : 0;
-    return CS_OK;
+    bracket b = {{{low_s, 0}, {(double)NAN, 0}}, {{high_s, 0}, {(double)NAN, 0}}};
+
+    CS_TRY(margin(s, user, low_s, &b.low[0].margin, err));
+    CS_TRY(margin(s, user, high_s, &b.high[0].margin, err));
+    return narrow(s, margin, user, &b, from_p, err);
 }
 
 /* It holds at high_s. */
@@ -309,12 +512,6 @@ static cs_status scan(search *s, margin_fn *margin, const void *user, double hig
     }
     *from_p = 0;
     return CS_OK;
-}
-
-/* Do what rates do over time make more than one crossing? */
-static uint32_t parts_of(const search *s)
-{
-    return cs_capacity_is_constant(&s->job->scenario) ? 1 : PARTS;
 }
 
 /* ---- the ideal delay ---- */
@@ -375,7 +572,7 @@ static cs_status critical_margin(search *s, const void *user, double delay_s, do
     } else {
         CS_TRY(look_at_job(s, delay_s, &here, err));
     }
-    CS_TRY(look_at_rivals(s, delay_s, &rival_s, err));
+    CS_TRY(look_at_rival(s, delay_s, &rival_s, err));
     *margin_p = rival_s - here.exposed_s - SAME * rival_s;
     *margin_p = here.n_late > 0 ? *margin_p : fmin(*margin_p, 0);
     return CS_OK;
@@ -436,9 +633,10 @@ static double high_of(const search *s, double at_zero_s)
     double             change_s = 0, slowdown = 1, ring_s = 0;
 
     for (size_t i = 0; i < scenario->n_capacity; i++) {
-        const cs_capacity *step = &scenario->capacity[i];
-        slowdown = isfinite(step->slowdown) ? fmax(slowdown, step->slowdown) : slowdown;
-        change_s = fmax(change_s, step->from_s);
+        const cs_capacity *step       = &scenario->capacity[i];
+        bool               is_lasting = isinf(step->until_s) && isfinite(step->slowdown);
+        slowdown                      = is_lasting ? fmax(slowdown, step->slowdown) : slowdown;
+        change_s                      = fmax(change_s, step->from_s);
         change_s = isfinite(step->until_s) ? fmax(change_s, step->until_s) : change_s;
     }
     for (uint32_t f = 0; f < cs_n_fabrics(c); f++) {
@@ -470,7 +668,8 @@ static cs_status find_delays(search *s, cs_delays *d, cs_error *err)
         return CS_OK;
     }
     s->high_s = high_of(s, zero.exposed_s);
-    CS_TRY(find_rivals(s, &zero, &rival_far_s, err));
+    s->rival  = rival_of(s, &zero);
+    CS_TRY(look_at_rival(s, s->high_s, &rival_far_s, err));
     if (s->gave_up) {
         return CS_OK;
     }
@@ -521,7 +720,10 @@ static cs_status begin(search *s, uint32_t n_late, cs_error *err)
     const cs_algorithm *algorithm = s->job->algorithm;
     uint32_t            named     = cs_late_option(algorithm, &s->options);
 
-    s->is_linear = is_linear(s->job);
+    s->is_linear                 = is_linear(s->job);
+    s->plain                     = cs_job_forecast(s->job, &s->model_options);
+    s->memory                    = (memory){s->plain, s};
+    s->memory.forecast.elapsed_s = remembered_s;
     if (n_late == 1 && named == CS_AUTO) {
         named = cs_last_rank(&s->job->scenario);
     }
@@ -546,6 +748,7 @@ cs_status cs_job_delays(const cs_job *job, const cs_delays_choice *choice, cs_de
         status = begin(&s, n_late, err);
         status = status == CS_OK ? find_delays(&s, &found, err) : status;
     }
+    cs_free(s.timed);
     cs_arena_free(&s.arena);
     if (status == CS_OK && !s.gave_up) {
         *delays_p = found;

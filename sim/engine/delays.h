@@ -13,9 +13,10 @@
  *
  * These are the definitions of the StragglAR paper (appendix B), whose reference is the ring; there
  * T_pre + T_main - T_ring and T_pre. That is the reference here, too, where all ranks have one kind
- * of port. It is the fastest of cs_baselines on servers of several GPUs, and wherever the algorithm
- * itself runs one of them when nobody is late: there the critical delay is that from which on it
- * runs its own schedule.
+ * of port. It is the fastest baseline (algorithms/lib/baseline.h, with its best number of segments)
+ * on servers of several GPUs, and wherever the algorithm itself runs one of them when nobody is
+ * late: there the critical delay is that from which on it runs its own schedule. Baselines are
+ * compared as that algorithm compares them, anew for every delay.
  *
  * How. A schedule whose options do not depend on d, on a port model with constant rates, is a
  * (max, +) system: e(d) = max(A - d, B) with A = e(0) and B = e(infinity), so two replays say all,
@@ -26,8 +27,13 @@
  * hold, the range (up to the last change and two AllReduces) is looked at in 64 equal parts, the
  * last crossing is bisected, and two crossings within one part may be passed over.
  *
- * Cost: closed forms where they are exact. Else two replays of the algorithm and one or two of
- * every reference; with options to be chosen 5 to 10 more, with rates that change about 200.
+ * Where rates hold, what was timed with two delays is known for all others: no schedule that does
+ * not depend on the arrivals is replayed more than two or three times, whoever asks for it. Margins
+ * are lines in pieces, so that a crossing is mostly found by four looks; where it is a jump, by
+ * halving.
+ *
+ * Cost: closed forms where they are exact. Else two replays of the algorithm and of every
+ * reference; with options to be chosen 10 to 30 looks more, with rates that change about 200.
  *
  * Source: "Efficient AllReduce with Stragglers" (StragglAR), appendix B; the search is this
  * project's (sim/doc/stragglar.md).
@@ -41,12 +47,13 @@ typedef struct cs_delays {
     double      critical_s; /* INFINITY: never faster; NAN: not known */
     double      ideal_s;    /* INFINITY: nothing is ever gained; NAN: not known */
     const char *reference;  /* the name of the algorithm that it is compared with, the fastest one
-                               at the critical delay; NULL: nobody is presumed late */
+                               at the critical delay, with what is not a default: "parallel_rings
+                               segments=2"; NULL: nobody is presumed late */
 } cs_delays;
 
 typedef struct cs_delays_choice {
     const cs_algorithm *against; /* the reference, with its default options; NULL: as above */
-    bool                is_against_best; /* the fastest of cs_baselines, in any case */
+    bool                is_against_best; /* the fastest baseline, in any case */
     uint64_t most_transfers; /* of a replay, about; on a model with an event queue a 64th; on
                                 simulators in a process of their own, and where a cheaper model
                                 forecasts, none. What would take more is not known. 0: any */

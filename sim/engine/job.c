@@ -82,8 +82,7 @@ static cs_status forecast_elapsed_s(const cs_forecast *forecast, const cs_scenar
     return CS_OK;
 }
 
-/* Of the model that runs, or of the one that it names, whose options are put into `theirs`. */
-static cs_forecast forecast_of(const cs_job *job, cs_options *theirs)
+cs_forecast cs_job_forecast(const cs_job *job, cs_options *theirs)
 {
     const cs_model *model   = job->model;
     const cs_model *cheaper = model != NULL && model->forecasts_by != NULL
@@ -97,7 +96,7 @@ static cs_forecast forecast_of(const cs_job *job, cs_options *theirs)
 cs_status cs_job_resolve(cs_job *job, cs_error *err)
 {
     cs_options        theirs;
-    const cs_forecast forecast = forecast_of(job, &theirs);
+    const cs_forecast forecast = cs_job_forecast(job, &theirs);
     cs_scenario       asked    = job->scenario;
     cs_status         status   = CS_OK;
 
@@ -109,8 +108,10 @@ cs_status cs_job_resolve(cs_job *job, cs_error *err)
         job->is_checked = status == CS_OK;
     }
     if (status == CS_OK && job->algorithm != NULL) {
-        asked.forecast = job->model != NULL ? &forecast : NULL;
-        status         = cs_algorithm_check(job->algorithm, &asked, &job->options, &job->plan, err);
+        if (asked.forecast == NULL && job->model != NULL) {
+            asked.forecast = &forecast;
+        }
+        status = cs_algorithm_check(job->algorithm, &asked, &job->options, &job->plan, err);
     }
     if (status == CS_OK) {
         status = check_model(job, err);

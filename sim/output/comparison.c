@@ -19,6 +19,7 @@ typedef struct view {
     size_t             n_columns;
     bool        presumes[MAX_COLUMNS];   /* a rank late: there is a column of its critical delay, */
     const char *references[MAX_COLUMNS]; /* ... against which; NULL: several */
+    int         widths[2 * MAX_COLUMNS + 1];
     int         best_width;
     bool        has_marks;
 } view;
@@ -363,65 +364,256 @@ static bool is_first(const view *v, size_t i)
     return j == i;
 }
 
-/* Names that are longer than a column is wide make it wider. */
-static int width_of(const char *name, int least)
+/* ---- columns ----
+ *
+ * Algorithms, the bound, and then the critical delays of those that presume a rank late. */
+
+enum { LEAST_WIDTH = 12, CELL_BYTES = 96, LINE_WIDTH = 100, FRONT_WIDTH = 21 };
+
+static size_t n_cells(const view *v)
 {
-    int length = (int)strlen(name);
-    return length > least ? length : least;
+    return 2 * v->n_columns + 1;
 }
 
-/* Of the column "NAME from". */
-static int delay_width(const char *name)
+static bool is_delay(const view *v, size_t cell)
 {
-    return width_of(name, 0) + (int)strlen(" from");
+    return cell > v->n_columns;
 }
 
-static void find_width(view *v)
+static bool is_shown(const view *v, size_t cell)
 {
-    char label[LABEL_BYTES];
+    return !is_delay(v, cell) || v->presumes[cell - v->n_columns - 1];
+}
 
+static void title_of(const view *v, size_t cell, char text[CELL_BYTES])
+{
+    if (is_delay(v, cell)) {
+        (void)snprintf(text, CELL_BYTES, "%s from", v->columns[cell - v->n_columns - 1]);
+    } else {
+        (void)snprintf(text, CELL_BYTES, "%s", cell < v->n_columns ? v->columns[cell] : "bound");
+    }
+}
+
+static double bound_us(const view *v, size_t first)
+{
+    const cs_compared *paced, *best = best_of(v, first, &paced);
+
+    return best == NULL
+               ? 0
+               : (best->result->bound_s - (best->result->elapsed_s - best->result->exposed_s)) *
+                     1e6;
+}
+
+static void cell_text(const view *v, size_t first, size_t at, char text[CELL_BYTES])
+{
+    size_t             column = is_delay(v, at) ? at - v->n_columns - 1 : at;
+    const cs_compared *here   = at == v->n_columns ? NULL : cell(v, first, column);
+
+    if (is_delay(v, at)) {
+        cs_delay_text(here == NULL ? (double)NAN : here->result->critical_delay_s, text);
+    } else if (at == v->n_columns) {
+        (void)snprintf(text, CELL_BYTES, "%.2f", bound_us(v, first));
+    } else if (here == NULL) {
+        (void)snprintf(text, CELL_BYTES, "-");
+    } else {
+        (void)snprintf(text, CELL_BYTES, "%.2f", here->result->exposed_s * 1e6);
+    }
+}
+
+static int larger(int width, const char *text)
+{
+    int length = (int)strlen(text);
+    return length > width ? length : width;
+}
+
+/* As wide as what stands in them. */
+static void find_widths(view *v)
+{
+    char text[CELL_BYTES], label[LABEL_BYTES];
+
+    for (size_t at = 0; at < n_cells(v); at++) {
+        title_of(v, at, text);
+        v->widths[at] = larger(0, text);
+    }
     v->best_width = 10;
     for (size_t i = 0; i < v->n; i++) {
+        for (size_t at = 0; at < n_cells(v) && is_first(v, i); at++) {
+            cell_text(v, i, at, text);
+            v->widths[at] = larger(v->widths[at], text);
+        }
         if (is_first(v, i)) {
             (void)best_label(v, i, label);
-            v->best_width = width_of(label, v->best_width);
+            v->best_width = larger(v->best_width, label);
         }
     }
 }
 
-static void add_row(cs_text *text, view *v, size_t first)
+/* What fits in a line all together is a little wider than it must be. */
+static bool widen(view *v)
 {
-    const cs_result *r = v->rows[first].result;
-    char             label[LABEL_BYTES];
-    double           bound_s = 0;
+    int total = FRONT_WIDTH + 2 + v->best_width, wider[2 * MAX_COLUMNS + 1];
 
-    cs_text_add(text, "#%6llu %13llu", (unsigned long long)r->ranks, (unsigned long long)r->bytes);
-    for (size_t c = 0; c < v->n_columns; c++) {
-        const cs_compared *here  = cell(v, first, c);
-        int                width = width_of(v->columns[c], 12);
-        if (here == NULL) {
-            cs_text_add(text, " %*s", width, "-");
-        } else {
-            cs_text_add(text, " %*.2f", width, here->result->exposed_s * 1e6);
-        }
+    for (size_t at = 0; at < n_cells(v); at++) {
+        bool is_wide = !is_delay(v, at) && v->widths[at] < LEAST_WIDTH;
+        wider[at]    = is_wide ? LEAST_WIDTH : v->widths[at];
+        total += is_shown(v, at) ? 1 + wider[at] : 0;
     }
-    const cs_compared *best = best_label(v, first, label);
-    if (best != NULL) {
-        bound_s = best->result->bound_s - (best->result->elapsed_s - best->result->exposed_s);
+    if (total > LINE_WIDTH) {
+        return false;
     }
-    cs_text_add(text, " %12.2f", bound_s * 1e6);
-    for (size_t c = 0; c < v->n_columns; c++) {
-        const cs_compared *here = cell(v, first, c);
-        char               delay[CS_DELAY_TEXT_BYTES];
-        if (v->presumes[c]) {
-            cs_delay_text(here == NULL ? (double)NAN : here->result->critical_delay_s, delay);
-            cs_text_add(text, " %*s", delay_width(v->columns[c]), delay);
-        }
-    }
-    cs_text_add(text, "  %-*s %s\n", v->best_width, label, v->rows[first].setting);
+    memcpy(v->widths, wider, n_cells(v) * sizeof wider[0]);
+    return true;
 }
 
-/* What the delays mean, in a line for each reference. */
+/* The end of the columns from `begin` on that fit in a line; the last line has the best, too. */
+static size_t end_of_line(const view *v, size_t begin, int line_width)
+{
+    size_t end = begin, last = n_cells(v) - 1;
+    int    width = FRONT_WIDTH;
+
+    while (!is_shown(v, last)) {
+        last--;
+    }
+    while (end < n_cells(v)) {
+        int more = is_shown(v, end) ? 1 + v->widths[end] : 0;
+        int best = end == last ? 2 + v->best_width : 0;
+        if (end > begin && more > 0 && width + more + best > line_width) {
+            break;
+        }
+        width += more;
+        end++;
+    }
+    return end;
+}
+
+static uint32_t count_lines(const view *v, int line_width)
+{
+    uint32_t n = 0;
+
+    for (size_t begin = 0; begin < n_cells(v); begin = end_of_line(v, begin, line_width)) {
+        n++;
+    }
+    return n;
+}
+
+/* The width of lines of about one length, as few of them as there can be. */
+static int even_width(const view *v)
+{
+    int      width = LINE_WIDTH;
+    uint32_t n     = count_lines(v, width);
+
+    while (n > 1 && width > FRONT_WIDTH && count_lines(v, width - 1) == n) {
+        width--;
+    }
+    return width;
+}
+
+/* Of all rows; else NULL. */
+static const char *common_setting(const view *v)
+{
+    for (size_t i = 1; i < v->n; i++) {
+        if (strcmp(v->rows[i].setting, v->rows[0].setting) != 0) {
+            return NULL;
+        }
+    }
+    return v->rows[0].setting;
+}
+
+/* The columns from `begin` to `end` of all rows. */
+static void add_lines(cs_text *text, view *v, size_t begin, size_t end, bool has_setting)
+{
+    bool is_last = end == n_cells(v);
+    char word[CELL_BYTES], label[LABEL_BYTES];
+
+    cs_text_add(text, "#%6s %13s", "ranks", "size (B)");
+    for (size_t at = begin; at < end; at++) {
+        title_of(v, at, word);
+        if (is_shown(v, at)) {
+            cs_text_add(text, " %*s", v->widths[at], word);
+        }
+    }
+    if (is_last) {
+        cs_text_add(text, "  %-*s%s", has_setting ? v->best_width : 0, "best",
+                    has_setting ? " setting" : "");
+    }
+    cs_text_add(text, "\n");
+    for (size_t i = 0; i < v->n; i++) {
+        if (!is_first(v, i)) {
+            continue;
+        }
+        cs_text_add(text, "#%6" PRIu64 " %13" PRIu64, v->rows[i].result->ranks,
+                    v->rows[i].result->bytes);
+        for (size_t at = begin; at < end; at++) {
+            cell_text(v, i, at, word);
+            if (is_shown(v, at)) {
+                cs_text_add(text, " %*s", v->widths[at], word);
+            }
+        }
+        if (is_last) {
+            (void)best_label(v, i, label);
+            cs_text_add(text, "  %-*s%s%s", has_setting ? v->best_width : 0, label,
+                        has_setting ? " " : "", has_setting ? v->rows[i].setting : "");
+        }
+        cs_text_add(text, "\n");
+    }
+}
+
+/* Where columns do not fit in a line, lines of all rows stand below each other; a setting that is
+ * that of all of them stands once. */
+static void add_table(cs_text *text, view *v)
+{
+    find_widths(v);
+    bool        is_wide = !widen(v) && count_lines(v, LINE_WIDTH) > 1;
+    const char *setting = is_wide ? common_setting(v) : NULL;
+    int         width   = is_wide ? even_width(v) : LINE_WIDTH;
+    for (size_t begin = 0, end; begin < n_cells(v); begin = end) {
+        end = end_of_line(v, begin, width);
+        cs_text_add(text, begin > 0 ? "#\n" : "");
+        add_lines(text, v, begin, end, setting == NULL);
+    }
+    if (setting != NULL) {
+        cs_text_add(text, "# setting: %s\n", setting);
+    }
+}
+
+/* ---- notes ---- */
+
+/* Against what, where that differs: from which row on. */
+static void add_references(cs_text *text, const view *v, size_t column)
+{
+    const char *before = NULL;
+
+    for (size_t i = 0; i < v->n; i++) {
+        const cs_compared *here      = is_first(v, i) ? cell(v, i, column) : NULL;
+        const char        *reference = here != NULL ? here->result->delay_reference : NULL;
+        if (reference != NULL && (before == NULL || strcmp(before, reference) != 0)) {
+            cs_text_add(text, "#   from %" PRIu64 " ranks, %" PRIu64 " B on: %s\n",
+                        here->result->ranks, here->result->bytes, reference);
+            before = reference;
+        }
+    }
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* Are two columns compared with the same in every row? */
+static bool same_references(const view *v, size_t a, size_t b)
+{
+    bool is_same = v->presumes[b] && same_text(v->references[a], v->references[b]);
+
+    for (size_t i = 0; i < v->n && is_same && v->references[a] == NULL; i++) {
+        const cs_compared *x = is_first(v, i) ? cell(v, i, a) : NULL;
+        const cs_compared *y = is_first(v, i) ? cell(v, i, b) : NULL;
+        is_same              = x == NULL || y == NULL ||
+                  same_text(x->result->delay_reference, y->result->delay_reference);
+    }
+    return is_same;
+}
+
+/* What the delays mean, once for columns that are compared with the same. */
 static void add_delay_notes(cs_text *text, const view *v)
 {
     bool is_said[MAX_COLUMNS] = {false};
@@ -432,16 +624,48 @@ static void add_delay_notes(cs_text *text, const view *v)
             continue;
         }
         for (size_t c = first; c < v->n_columns; c++) {
-            if (v->presumes[c] && v->references[c] == reference) {
+            if (!is_said[c] && same_references(v, first, c)) {
                 cs_text_add(text, "%s%s", c == first ? "# " : ", ", v->columns[c]);
                 is_said[c] = true;
             }
         }
         cs_text_add(text,
                     " from: the delay of the late rank, us, from which on it is faster than %s "
-                    "(collsim critical)\n",
-                    reference != NULL ? reference : "the best plain schedule");
+                    "(collsim critical)%s\n",
+                    reference != NULL ? reference : "the best plain schedule",
+                    reference != NULL ? "" : ":");
+        if (reference == NULL) {
+            add_references(text, v, first);
+        }
     }
+}
+
+/* The sizes of which something is said, if it is not said of all results of that algorithm. */
+static void add_sizes(cs_text *text, const view *v, size_t first)
+{
+    enum { MOST_SAID = 4 };
+    const cs_result *said = v->rows[first].result;
+    size_t           all = 0, with = 0;
+
+    for (size_t i = 0; i < v->n; i++) {
+        const cs_result *r = v->rows[i].result;
+        all += strcmp(r->algorithm, said->algorithm) == 0;
+        with += r->note == said->note;
+    }
+    for (size_t i = first, n = 0; i < v->n && with < all; i++) {
+        const cs_result *r = v->rows[i].result;
+        if (r->note != said->note || n > MOST_SAID) {
+            continue;
+        }
+        if (n == MOST_SAID) {
+            cs_text_add(text, ", ..");
+        } else {
+            cs_text_add(text, "%s%" PRIu64 " ranks, %" PRIu64 " B", n == 0 ? " (" : "; ", r->ranks,
+                        r->bytes);
+        }
+        n++;
+    }
+    cs_text_add(text, with < all ? ")\n" : "\n");
 }
 
 /* What algorithms say of their choices, each of it once. */
@@ -461,7 +685,8 @@ static void add_notes(cs_text *text, const view *v)
             is_new = v->rows[j].result->note != note;
         }
         if (is_new) {
-            cs_text_add(text, "# %s\n", note);
+            cs_text_add(text, "# %s", note);
+            add_sizes(text, v, i);
         }
     }
 }
@@ -475,23 +700,7 @@ void cs_comparison(cs_text *text, const cs_compared *rows, size_t n)
         return;
     }
     find_delays(&v);
-    find_width(&v);
-    cs_text_add(text, "#\n# Which schedule? Exposed time (from the last arrival on), us\n#%6s %13s",
-                "ranks", "size (B)");
-    for (size_t c = 0; c < v.n_columns; c++) {
-        cs_text_add(text, " %12s", v.columns[c]);
-    }
-    cs_text_add(text, " %12s", "bound");
-    for (size_t c = 0; c < v.n_columns; c++) {
-        if (v.presumes[c]) {
-            cs_text_add(text, " %s from", v.columns[c]);
-        }
-    }
-    cs_text_add(text, "  %-*s %s\n", v.best_width, "best", "setting");
-    for (size_t i = 0; i < n; i++) {
-        if (is_first(&v, i)) {
-            add_row(text, &v, i);
-        }
-    }
+    cs_text_add(text, "#\n# Which schedule? Exposed time (from the last arrival on), us\n");
+    add_table(text, &v);
     add_notes(text, &v);
 }

@@ -53,7 +53,8 @@ bool cs_compared_is_best(const cs_compared *rows, size_t n, size_t row);
  * when there is only one algorithm. Results are compared when their keys agree; of several results
  * of one algorithm (its options differ) the fastest counts. The best is marked with another one
  * that is faster where `paced_s` of the best counts. Of algorithms that presume a rank late the
- * critical delay stands behind the bound, where it is known. */
+ * critical delay stands behind the bound, where it is known. Columns that do not fit in 100
+ * characters stand below each other, and a setting of all rows below them. */
 void cs_comparison(cs_text *text, const cs_compared *rows, size_t n);
 
 #endif

@@ -2,6 +2,7 @@
 #include "output/delay_rows.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 const cs_column cs_delay_columns[] = {
     CS_COLUMN(cs_delay_row, algorithm),
@@ -60,15 +61,22 @@ void cs_delay_rows_csv(cs_text *text, const cs_delay_row *rows, size_t n,
 
 void cs_delay_rows_table(cs_text *text, const cs_delay_row *rows, size_t n)
 {
-    cs_text_add(text, "# %-14s %7s %14s %14s %14s  %-16s %s\n", "algorithm", "ranks", "size (B)",
-                "critical (us)", "ideal (us)", "faster than", "setting");
+    int width = 16;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *reference = rows[i].delay_reference;
+        int         length    = reference != NULL ? (int)strlen(reference) : 0;
+        width                 = length > width ? length : width;
+    }
+    cs_text_add(text, "# %-14s %7s %14s %14s %14s  %-*s %s\n", "algorithm", "ranks", "size (B)",
+                "critical (us)", "ideal (us)", width, "faster than", "setting");
     for (size_t i = 0; i < n; i++) {
         const cs_delay_row *r = &rows[i];
         char                critical[CS_DELAY_TEXT_BYTES], ideal[CS_DELAY_TEXT_BYTES];
         cs_delay_text(r->critical_delay_s, critical);
         cs_delay_text(r->ideal_delay_s, ideal);
-        cs_text_add(text, "%-16s %7" PRIu64 " %14" PRIu64 " %14s %14s  %-16s %s\n", r->algorithm,
-                    r->ranks, r->bytes, critical, ideal,
+        cs_text_add(text, "%-16s %7" PRIu64 " %14" PRIu64 " %14s %14s  %-*s %s\n", r->algorithm,
+                    r->ranks, r->bytes, critical, ideal, width,
                     r->delay_reference != NULL ? r->delay_reference : "-", r->setting);
     }
     cs_text_add(text,

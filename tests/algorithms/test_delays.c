@@ -63,6 +63,24 @@ Test(delays, of_broadcast)
 
 static double arrivals[CT_MOST_RANKS];
 
+/* "ring", or "parallel_rings segments=2". */
+static void set_reference(cs_job *job, const char *reference)
+{
+    const cs_algorithm *other = NULL;
+    const char         *equal = strstr(reference, " segments=");
+    char                name[64];
+    cs_error            err = {0};
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(reference, " "), reference);
+    cr_assert_eq(cs_algorithm_find(name, &other, &err), CS_OK, "%s", err.message);
+    cs_job_set_algorithm(job, other, NULL);
+    if (equal != NULL) {
+        cr_assert_eq(cs_field_set(other->options, &job->options, "segments",
+                                  equal + strlen(" segments="), "segments", &err),
+                     CS_OK, "%s", err.message);
+    }
+}
+
 /* Exposed time, with the rank `late` so long after the last of the others. */
 static double exposed_s(const cs_job *asked, const char *algorithm, uint32_t late, double delay_s)
 {
@@ -83,9 +101,7 @@ static double exposed_s(const cs_job *asked, const char *algorithm, uint32_t lat
     }
     job.scenario.arrival_s = arrivals;
     if (algorithm != NULL) {
-        const cs_algorithm *other = NULL;
-        cr_assert_eq(cs_algorithm_find(algorithm, &other, &err), CS_OK);
-        cs_job_set_algorithm(&job, other, NULL);
+        set_reference(&job, algorithm);
     }
     cr_assert_eq(cs_job_run(&job, NULL, 0, &result, &err), CS_OK, "%s", err.message);
     return result.exposed_s;
@@ -273,6 +289,39 @@ Test(delays, over_servers_it_runs_from_there_on)
     cr_assert_geq(n_left, 4);
 }
 
+/* It is named as it runs instead just before the critical delay, in as many segments. */
+Test(delays, the_reference_is_what_runs_instead)
+{
+    uint32_t n_segmented = 0;
+
+    for (uint32_t servers = 2; servers <= 8; servers += 2) {
+        char               label[64];
+        uint32_t           segments, baseline;
+        cs_error           err     = {0};
+        static const char *names[] = {"",     "circulant",  "latency_optimal", "merged_rhd",  "rhd",
+                                      "ring", "nccl_rings", "parallel_rings",  "hierarchical"};
+        begin_servers(servers, 8, 1 << 30);
+        cs_job          job   = ct_scene_given(&scene, NULL);
+        const cs_field *table = job.algorithm->options;
+        cs_delays       d     = delays_of(&job, &any);
+        for (uint32_t r = 0; r < servers * 8; r++) {
+            arrivals[r] = r + 1 == servers * 8 ? d.critical_s * 0.999 : 0;
+        }
+        job.scenario.arrival_s = arrivals;
+        cr_assert_eq(cs_job_resolve(&job, &err), CS_OK, "%s", err.message);
+        memcpy(&segments, job.options.bytes + cs_field_find(table, "baseline_segments")->offset,
+               sizeof segments);
+        memcpy(&baseline, job.options.bytes + cs_field_find(table, "baseline")->offset,
+               sizeof baseline);
+        snprintf(label, sizeof label, segments > 1 ? "%s segments=%u" : "%s", names[baseline],
+                 segments);
+        cr_expect_str_eq(d.reference, label, "%u servers", servers);
+        n_segmented += segments > 1;
+        cs_job_release(&job);
+    }
+    cr_assert_gt(n_segmented, 0);
+}
+
 /* Rings take 2 (N-1)/N x, the schedule as long as its pre-phase is not hidden (N-2)/(N-1) x more
  * than x: (N-2)/(N (N-1)) x without alpha, where NVLink is fast. */
 Test(delays, over_servers_in_the_limit)
@@ -383,6 +432,56 @@ Test(delays, the_last_of_several_crossings)
     cr_assert_geq(crossings, 3, "%d crossings", crossings);
     cr_assert(d.critical_s <= last_s && d.critical_s > last_s - most_s / LOOKS,
               "%.9g s, not in (%.9g, %.9g]", d.critical_s, last_s - most_s / LOOKS, last_s);
+}
+
+/* The best of the baselines at a delay of the last rank. */
+static double best_s(const cs_job *job, uint32_t n, double delay_s)
+{
+    static const char *const all[] = {"circulant", "latency_optimal", "rhd", "ring", "merged_rhd"};
+    double                   least_s = (double)INFINITY;
+
+    for (size_t a = 0; a < (n % 2 == 0 ? 5 : 4); a++) {
+        least_s = fmin(least_s, exposed_s(job, all[a], n - 1, delay_s));
+    }
+    return least_s;
+}
+
+/* With rates that change, what is slower for ever may be faster with less delay: every baseline is
+ * looked at. From the critical delay on all of them are slower, just before it one is not. */
+Test(delays, no_rival_is_left_out_where_rates_change)
+{
+    static const cs_capacity steps[][3] = {
+        {{4, 4, 105.2e-6, 139.4e-6, false},
+         {4, 40, 227.3e-6, 408e-6, false},
+         {4, 2, 600.4e-6, 812.4e-6, false}},
+        {{0, 40, 54.46e-6, 94.07e-6, false},
+         {0, 40, 268.9e-6, 308e-6, false},
+         {0, 2, 407.8e-6, 561.8e-6, false}},
+        {{2, 10, 121.9e-6, 212.3e-6, false},
+         {2, 4, 280.8e-6, 465.5e-6, false},
+         {2, 40, 626.8e-6, 716.6e-6, false}},
+        {{3, 4, 196e-6, 347.1e-6, false},
+         {3, 40, 557.6e-6, 721.3e-6, false},
+         {3, 4, 788.2e-6, 888e-6, false}},
+    };
+    static const uint32_t  ranks[] = {5, 5, 6, 8};
+    const cs_delays_choice best    = {.is_against_best = true};
+
+    for (size_t i = 0; i < 4; i++) {
+        uint32_t n = ranks[i];
+        begin_late(n, 1 << 26, 0);
+        memcpy(scene.capacity, steps[i], sizeof steps[i]);
+        scene.scenario.capacity   = scene.capacity;
+        scene.scenario.n_capacity = 3;
+        cs_job    job             = ct_scene_given(&scene, NULL);
+        cs_delays d               = delays_of(&job, &best);
+        for (int k = -1; k < 200; k++) {
+            double at_s = d.critical_s * (k < 0 ? 1 - 1e-5 : 1 + 1e-5 + 0.05 * k);
+            double it_s = exposed_s(&job, NULL, n - 1, at_s), other_s = best_s(&job, n, at_s);
+            cr_assert_eq(it_s < other_s, k >= 0, "%u ranks, %.9g of %.9g s: %.9g and %.9g", n, at_s,
+                         d.critical_s, it_s, other_s);
+        }
+    }
 }
 
 /* ---- none ---- */

@@ -145,3 +145,27 @@ Test(late_prediction, what_is_known_beforehand_and_what_is_found_out)
     cr_assert_eq(cs_algorithm_find("ring", &ring, NULL), CS_OK);
     cr_expect_null(cs_late_prediction_of(ring, CS_PREDICTION_STATIC).straggler);
 }
+
+/* In the order of their arrivals, of those that come together the lowest first. */
+Test(late_prediction, ranks_by_arrival)
+{
+    enum { MOST = 40 };
+    double   arrival_s[MOST];
+    uint32_t ranks[MOST];
+
+    for (uint32_t n = 1; n <= MOST; n++) {
+        for (uint32_t r = 0; r < n; r++) {
+            arrival_s[r] = (r * 7919 + n) % 11;
+        }
+        cs_ranks_by_arrival(arrival_s, n, ranks);
+        for (uint32_t i = 1; i < n; i++) {
+            double before_s = arrival_s[ranks[i - 1]], here_s = arrival_s[ranks[i]];
+            cr_assert(before_s < here_s || (before_s == here_s && ranks[i - 1] < ranks[i]));
+        }
+        cr_expect_eq(ranks[n - 1], cs_last_of_arrivals(arrival_s, n));
+        cs_ranks_by_arrival(NULL, n, ranks);
+        for (uint32_t i = 0; i < n; i++) {
+            cr_assert_eq(ranks[i], i);
+        }
+    }
+}

@@ -92,7 +92,14 @@ Test(critical_command, what_is_refused)
                     "--against: no algorithm 'rings_of_saturn'");
     ct_program_says("critical -a stragglar -n 7 --against merged_rhd", 2, "merged_rhd");
     ct_program_says("critical -a stragglar -n 64 --opt chunks=2", 2, "accepted are 1, 7 or more");
-    ct_program_says("critical -a stragglar -c allgather", 2, "collective");
+    ct_program_says("critical -a stragglar -c allgather", 2,
+                    "collsim: collective: no algorithm presumes a rank late in allgather: accepted "
+                    "is allreduce\n");
+    ct_program_says("critical -n 8 -s 1M -c alltoall", 2,
+                    "collsim: collective: no algorithm presumes a rank late in alltoall");
+    ct_program_says("critical " EIGHT " --against stragglar", 2,
+                    "--against: stragglar is never faster than itself: accepted are other");
+    ct_program_says("critical -n 8 -s 1G --against stragglar", 0, "  stragglar ");
 }
 
 Test(critical_command, against_best_and_all)

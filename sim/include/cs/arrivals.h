@@ -28,6 +28,11 @@ CS_API void cs_arrival_trace_free(cs_arrival_trace *trace);
 /* The last of `n_ranks` arrivals; of several at the same time the highest rank. O(n_ranks). */
 CS_API uint32_t cs_last_of_arrivals(const double *arrival_s, uint32_t n_ranks);
 
+/* Fill `ranks` with 0 .. n_ranks - 1 in the order of their arrivals, of those that arrive together
+ * the lowest first; NULL for `arrival_s`: all do. O(n_ranks log n_ranks), O(n_ranks) where they
+ * come in the order of their numbers. */
+CS_API void cs_ranks_by_arrival(const double *arrival_s, uint32_t n_ranks, uint32_t *ranks);
+
 /* How far one of `n_ranks` arrivals is behind the last of the others; negative: it was there
  * before. O(n_ranks). */
 CS_API double cs_behind_others_s(const double *arrival_s, uint32_t n_ranks, uint32_t rank);

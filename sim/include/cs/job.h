@@ -50,6 +50,10 @@ CS_API void cs_job_set_model(cs_job *job, const cs_model *model, const void *opt
  * returned, in that order, and the job is not resolved then. A resolved job is left as it is. */
 CS_API CS_MUST_CHECK cs_status cs_job_resolve(cs_job *job, cs_error *err);
 
+/* What cs_job_resolve() has algorithms ask: replays on the job's model, or on the cheaper one that
+ * this names, whose options are put into `theirs`. It borrows the job and `theirs`. */
+CS_API cs_forecast cs_job_forecast(const cs_job *job, cs_options *theirs);
+
 /* Free what cs_job_resolve() has built; the job is as if it had been given the options that were
  * chosen. `{0}`, and a job that is not resolved, are allowed. */
 CS_API void cs_job_release(cs_job *job);

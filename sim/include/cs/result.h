@@ -28,7 +28,8 @@ struct cs_result {
                                      (engine/delays.h); INFINITY: never. cs_job_run() leaves it NAN,
                                      `run`, sweeps and cs_config_run() find it */
     double      ideal_delay_s;
-    const char *delay_reference; /* the name of an algorithm, or NULL */
+    const char *delay_reference; /* an algorithm, with what is no default: "hierarchical
+                                    segments=2"; or NULL */
     cs_counts   counts;          /* of the model: packets and what befell them */
     const char *build;           /* cs_build() */
 

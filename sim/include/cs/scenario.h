@@ -31,7 +31,7 @@ typedef struct cs_scenario {
     size_t             n_capacity;
     uint64_t           seed;
     /* What algorithms that choose among schedules ask how long one takes; cs_job_resolve() sets it
-     * for their check(). NULL: they go by the closed forms of alpha-beta. */
+     * for their check() where it is NULL. Without one they go by the closed forms of alpha-beta. */
     const cs_forecast *forecast;
 } cs_scenario;
 
