@@ -195,6 +195,32 @@ static void learn(const search *s, timed *t, double last_s, double end_s)
     learn_from(t, before_s, before_end_s);
 }
 
+static bool same_value(const cs_field *row, const char *a, const char *b)
+{
+    bool is_pointer = row->type == CS_FIELD_TEXT || row->type == CS_FIELD_FILE;
+
+    if (is_pointer) {
+        return memcmp(a + row->offset, b + row->offset, sizeof(char *)) == 0;
+    }
+    return row->type == CS_FIELD_CHARS ? strcmp(a + row->offset, b + row->offset) == 0
+                                       : !(cs_field_load(row, a) < cs_field_load(row, b)) &&
+                                             !(cs_field_load(row, a) > cs_field_load(row, b));
+}
+
+/* By their table, where there is one: there is something between the members of a struct. */
+static bool same_options(const cs_algorithm *algorithm, const void *a, const void *b)
+{
+    if (algorithm->options == NULL) {
+        return memcmp(a, b, algorithm->options_bytes) == 0;
+    }
+    for (const cs_field *row = algorithm->options; row->name != NULL; row++) {
+        if (!same_value(row, a, b)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* What is prepared may be made for the arrivals, and what is reactive or waits for a clock ends
  * elsewhere. */
 static bool is_constant(const cs_plan *plan)
@@ -215,7 +241,7 @@ static cs_status remember(search *s, const cs_scenario *scenario, const cs_algor
     }
     while (i < s->n_timed &&
            (s->timed[i].algorithm != algorithm || s->timed[i].bytes != scenario->bytes ||
-            memcmp(&s->timed[i].options, options, algorithm->options_bytes) != 0)) {
+            !same_options(algorithm, &s->timed[i].options, options))) {
         i++;
     }
     if (i == s->n_timed) {
@@ -653,11 +679,6 @@ static bool is_linear(const cs_job *job)
            !cs_waits_for_links(&job->scenario.cluster, CS_NVLINK);
 }
 
-static bool same_options(const search *s, const sight *a, const sight *b)
-{
-    return memcmp(&a->options, &b->options, s->job->algorithm->options_bytes) == 0;
-}
-
 static cs_status find_delays(search *s, cs_delays *d, cs_error *err)
 {
     sight  zero = {0}, far = {0}, whole = {0};
@@ -683,8 +704,9 @@ static cs_status find_delays(search *s, cs_delays *d, cs_error *err)
         return CS_OK;
     }
     whole         = zero;
-    bool is_fixed = s->is_linear && same_options(s, &zero, &far) && !far.is_searched;
-    if (!same_options(s, &zero, &far)) {
+    bool is_fixed = s->is_linear && same_options(s->job->algorithm, &zero.options, &far.options) &&
+                    !far.is_searched;
+    if (!same_options(s->job->algorithm, &zero.options, &far.options)) {
         CS_TRY(look(s, s->job->algorithm, &far.options, 0, &whole, err));
     }
     const course c = {whole.exposed_s, far.exposed_s, is_fixed};

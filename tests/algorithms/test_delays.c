@@ -463,16 +463,19 @@ Test(delays, no_rival_is_left_out_where_rates_change)
         {{3, 4, 196e-6, 347.1e-6, false},
          {3, 40, 557.6e-6, 721.3e-6, false},
          {3, 4, 788.2e-6, 888e-6, false}},
+        {{3, 4, 347.2e-6, HUGE_VAL, false}}, /* what is slower for ever ... */
+        {{4, 1.5, 496e-6, HUGE_VAL, false}}, /* ... is the fastest before */
+        {{4, 2, 576.1e-6, HUGE_VAL, false}},
     };
-    static const uint32_t  ranks[] = {5, 5, 6, 8};
+    static const uint32_t  ranks[] = {5, 5, 6, 8, 7, 9, 6};
     const cs_delays_choice best    = {.is_against_best = true};
 
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++) {
         uint32_t n = ranks[i];
         begin_late(n, 1 << 26, 0);
         memcpy(scene.capacity, steps[i], sizeof steps[i]);
         scene.scenario.capacity   = scene.capacity;
-        scene.scenario.n_capacity = 3;
+        scene.scenario.n_capacity = i < 4 ? 3 : 1;
         cs_job    job             = ct_scene_given(&scene, NULL);
         cs_delays d               = delays_of(&job, &best);
         for (int k = -1; k < 200; k++) {
