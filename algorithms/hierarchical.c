@@ -62,6 +62,7 @@ typedef struct hierarchical {
     cs_collective      collective;
     uint32_t           root, root_server;
     bool               apart;
+    bool               is_one_server; /* what server 0 sends alone, without a root */
     double             barrier_s;
     uint32_t           kept;  /* segments in work, so many slots */
     uint32_t           turn;  /* segment `turn - stage` is in a stage; apart: segment `turn` */
@@ -177,7 +178,7 @@ static uint32_t first_rank(const hierarchical *h)
 static uint32_t end_rank(const hierarchical *h)
 {
     if (serves_all(h)) {
-        return h->servers * h->locals;
+        return (h->is_one_server ? 1 : h->servers) * h->locals;
     }
     bool is_one = h->collective == CS_BROADCAST && h->stage == INTO;
     return first_rank(h) + (is_one ? 1 : h->locals);
@@ -342,6 +343,9 @@ static cs_transfer on_rails(const hierarchical *h)
     }
     t.flags |= gathers && h->step == 0 ? CS_OWN_SRC : 0;
     t.flags |= step + 2 >= n ? CS_DONE_DST : 0;
+    if (h->is_one_server) { /* it goes where that from the server before arrives */
+        t.dst_slot = (uint16_t)(t.dst_slot - first + (first + n - 1) % n);
+    }
     return t;
 }
 
@@ -442,6 +446,12 @@ static cs_transfer current(const hierarchical *h, uint32_t part)
     return cs_collective_has_root(h->collective) ? along_chain(h) : on_rails(h);
 }
 
+static void hierarchical_keep_one_server(void *state)
+{
+    hierarchical *h  = state;
+    h->is_one_server = true;
+}
+
 static void hierarchical_next_block(void *state, cs_block *block)
 {
     hierarchical *h = state;
@@ -516,12 +526,13 @@ const cs_algorithm cs_algorithm_hierarchical = {
     .source      = "X. Jia et al., arXiv:1807.11205 (2018); stages apart: MSCCL in AdapCC",
     .collectives = 1u << CS_ALLREDUCE | 1u << CS_ALLGATHER | 1u << CS_REDUCESCATTER |
                    1u << CS_BROADCAST | 1u << CS_REDUCE,
-    .options        = hierarchical_table,
-    .options_bytes  = sizeof(hierarchical_options),
-    .check          = hierarchical_check,
-    .open           = hierarchical_open,
-    .equal_messages = 1u << CS_ALLREDUCE,
-    .next_block     = hierarchical_next_block,
-    .close          = cs_free,
-    .closed_form_s  = hierarchical_closed_form_s,
+    .options         = hierarchical_table,
+    .options_bytes   = sizeof(hierarchical_options),
+    .check           = hierarchical_check,
+    .open            = hierarchical_open,
+    .equal_messages  = 1u << CS_ALLREDUCE,
+    .keep_one_server = hierarchical_keep_one_server,
+    .next_block      = hierarchical_next_block,
+    .close           = cs_free,
+    .closed_form_s   = hierarchical_closed_form_s,
 };

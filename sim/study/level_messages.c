@@ -12,7 +12,7 @@
 
 enum { STREAM_TRANSFERS = 1024, LEAST_BYTES = 1 << 20, MOST_STEPS = 200 };
 
-#define MANY_TRANSFERS 0x1p26 /* whose replay takes half a second or more */
+#define MANY_TRANSFERS 0x1p23 /* about; whose replay takes a tenth of a second or more */
 
 cs_status cs_level_job(const char *schedule, const cs_scenario *scenario, cs_job *job,
                        cs_error *err)
@@ -198,10 +198,10 @@ static bool is_alike(const cs_job *job)
     const cs_cluster  *c = &s->cluster;
     const double       n = (double)job->plan.n_chunks * job->plan.n_rounds; /* transfers, about */
 
-    return job->algorithm->keep_one_server != NULL && cs_n_servers(c) > 2 && c->servers == NULL &&
-           c->uneven == NULL && c->topology == NULL && c->nics == NULL && s->n_capacity == 0 &&
-           cs_last_arrival(s) == 0 && job->model->serve != NULL &&
-           (s->bytes % job->plan.n_chunks == 0 || n > MANY_TRANSFERS);
+    return job->algorithm->keep_one_server != NULL && !cs_collective_has_root(s->collective) &&
+           cs_n_servers(c) > 2 && c->servers == NULL && c->uneven == NULL && c->topology == NULL &&
+           c->nics == NULL && s->n_capacity == 0 && cs_last_arrival(s) == 0 &&
+           job->model->serve != NULL && (s->bytes % job->plan.n_chunks == 0 || n > MANY_TRANSFERS);
 }
 
 cs_status cs_level_time(const cs_job *job, double *time_s_p, cs_error *err)

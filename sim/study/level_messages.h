@@ -40,7 +40,7 @@ CS_MUST_CHECK cs_status cs_level_accept(const cs_algorithm *algorithm, cs_collec
 /* The time of a resolved job, without verification: a replay of all its transfers; of those of one
  * server where all servers do the same (cs_algorithm.keep_one_server). That is the same to the
  * last bit where chunks are of one size. Where they differ by a byte it is asked for schedules of
- * more than 2^26 transfers alone, and the time is that of the chunks of server 0. */
+ * more than about 2^23 transfers alone, and the time is that of the chunks of server 0. */
 CS_MUST_CHECK cs_status cs_level_time(const cs_job *job, double *time_s_p, cs_error *err);
 
 /* ---- the inverse of a replay ---- */

@@ -84,10 +84,11 @@ struct cs_algorithm {
      * is what observers see that know the algorithm, or NULL; owned by the state. */
     const void *(*decided)(const void *state, bool *is_out, double *known_s_p);
 
-    /* Optional, where all servers do the same at the same times: have a stream, before its first
-     * block, give only what server 0 sends. With the ranks of the next server taken for those of
-     * this one that takes as long as the whole schedule, where servers have equally many GPUs and
-     * ports that are alike, all arrive together and chunks are of one size. */
+    /* Optional, where all servers do the same at the same times in collectives without a root: have
+     * a stream, before its first block, give only what server 0 sends. With the ranks of the next
+     * server taken for those of this one that takes as long as the whole schedule, where servers
+     * have equally many GPUs and ports that are alike, all arrive together and chunks are of one
+     * size. */
     void (*keep_one_server)(void *state);
 
     /* Required. Free the state; NULL is allowed. */
