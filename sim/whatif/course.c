@@ -658,6 +658,27 @@ static void start(cs_walker *w, const cs_whatif_policy *policy, const cs_outages
     w->is_fresh = false;
 }
 
+/* What was known before the job began ends nothing: it begins on the servers that are there, and waits where it needs
+ * more. What began before and is noticed later strikes it as any other. */
+static void begin_job(cs_walker *w)
+{
+    double time_s;
+
+    for (int cursor = next_of(w, &time_s); time_s < 0; cursor = next_of(w, &time_s)) {
+        happen(w, cursor, outage_at(w, cursor));
+        w->at[cursor]++;
+    }
+    w->has_crashed = w->has_news = false;
+    if (leaves_out(w)) {
+        choose_members(w);
+    } else if (w->server_answer == SPARE) {
+        replace(w, false);
+    }
+    if (!leaves_out(w) && w->sums.lost > 0) {
+        w->mode = WAITING;
+    }
+}
+
 cs_status cs_walk(cs_walker *w, const cs_whatif_policy *policy, const cs_outages *outages,
                   double duration_s, cs_course *course_p, cs_error *err)
 {
@@ -665,6 +686,7 @@ cs_status cs_walk(cs_walker *w, const cs_whatif_policy *policy, const cs_outages
     double                  next_s;
 
     start(w, policy, policy->kind == CS_POLICY_HEALTHY ? &none : outages);
+    begin_job(w);
     while (w->now_s < duration_s) {
         if (!w->is_fresh) {
             CS_TRY(find_pace(w, err));

@@ -77,8 +77,8 @@ static void count_strikes(const cs_whatif_job *job, const cs_outages *outages, d
     for (size_t i = 0; i < outages->n; i++) {
         const cs_outage *o = &outages->list[i];
         if (o->server == CS_NO_SERVER || o->server < n_servers) {
-            strikes[o->cause].failures++;
-            strikes[o->cause].down_s += fmin(o->until_s, duration_s) - o->from_s;
+            strikes[o->cause].failures += o->from_s >= 0;
+            strikes[o->cause].down_s += fmin(o->until_s, duration_s) - fmax(o->from_s, 0);
         }
     }
 }

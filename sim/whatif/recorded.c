@@ -81,7 +81,7 @@ static cs_status take_node(const cs_record *record, const cs_window *window, dou
         if (!is_in || takes == CS_TAKES_KINDS) {
             continue;
         }
-        const cs_outage outage = {.from_s  = fmax(f->from_s - from_s, 0),
+        const cs_outage outage = {.from_s  = f->from_s - from_s,
                                   .until_s = f->until_s - from_s,
                                   .server  = server,
                                   .cause =

@@ -364,6 +364,25 @@ Test(failures, a_server_that_is_down_ends_the_job)
     EXPECT_NEAR(crash.stalled_s, 10);
 }
 
+/* Nothing ends, for nothing has begun: no going back, no restart but after a wait. */
+Test(failures, what_was_down_before_the_job_does_not_end_it)
+{
+    const cs_outage server = {-100, 1000, 3, 0, true}, nic = {-100, 1000, 3, 0, false};
+    const cs_outage just = {-1, 1000, 3, 0, true};
+    cs_course wait = walk_one(server, "wait", 2250), exclude = walk_one(server, "exclude", 2250);
+    cs_course shrink = walk_one(server, "shrink", 2250), spare = walk_one(server, "spare", 2250);
+    cs_course restart = walk_one(nic, "restart", 2250), noticed = walk_one(just, "spare", 2250);
+
+    EXPECT_NEAR(wait.stalled_s, 1000);
+    EXPECT_NEAR(wait.iterations, (2250 - 1100) / 1.25);
+    EXPECT_NEAR(exclude.iterations, 2250 / (1 + SMALLER_S) * 15 / 16);
+    EXPECT_NEAR(shrink.iterations, exclude.iterations);
+    EXPECT_NEAR(spare.iterations, 2250 / 1.25);
+    EXPECT_NEAR(noticed.iterations, (2250 - 9 - 50) / 1.25);
+    cr_expect_eq(exclude.restarts + shrink.restarts + spare.restarts + restart.restarts, 0);
+    cr_expect_eq(noticed.restarts, 1);
+}
+
 Test(failures, what_is_over_before_it_is_noticed_only_stalls)
 {
     const cs_outage nic = {125, 130, 3, 0, false};
