@@ -114,11 +114,11 @@ static double first_bytes(const cs_nccl_cluster *c, uint32_t minor, cs_nccl_algo
 {
     const cs_nccl_tuning t = tuned(c, minor, CS_ALLREDUCE);
 
-    for (double bytes = 8; bytes <= 16.0 * (1 << 30); bytes *= 2) {
+    for (uint64_t bytes = 8; bytes <= (uint64_t)16 << 30; bytes *= 2) {
         cs_nccl_choice choice;
-        cr_assert(cs_nccl_choose(&t, bytes, &choice));
+        cr_assert(cs_nccl_choose(&t, (double)bytes, &choice));
         if (choice.algorithm == wanted) {
-            return bytes;
+            return (double)bytes;
         }
     }
     return 0;
@@ -219,8 +219,8 @@ Test(nccl_expected, always_something)
         }
         for (uint32_t minor = CS_NCCL_OLDEST; minor <= CS_NCCL_NEWEST; minor++) {
             const cs_nccl_tuning t = tuned(&c, minor, collective);
-            for (double bytes = 1; bytes < 1e12; bytes *= 7) {
-                const double us = time_of(&t, bytes);
+            for (uint64_t size = 1; size < (uint64_t)1 << 40; size *= 7) {
+                const double bytes = (double)size, us = time_of(&t, bytes);
                 cr_assert(isfinite(us) && us >= 5 &&
                               us / 1e6 >=
                                   cs_nccl_bound_s(&c, collective, bytes, t.nvls.channels >= 2),
