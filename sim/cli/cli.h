@@ -27,6 +27,7 @@ typedef struct cs_command {
     X(schedule)        \
     X(verify)          \
     X(bound)           \
+    X(expect)          \
     X(critical)        \
     X(profile)         \
     X(synthesize)      \

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "output/expect_rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* A column for each member; the count of channels may be missing. */
+static const cs_column columns[] = {
+    CS_COLUMN(cs_expect_row, bytes),      CS_COLUMN(cs_expect_row, algorithm),
+    CS_COLUMN(cs_expect_row, protocol),   CS_COLUMN_MAYBE_AS("channels", cs_expect_row, channels),
+    CS_COLUMN(cs_expect_row, expected_s), CS_COLUMN(cs_expect_row, low_s),
+    CS_COLUMN(cs_expect_row, high_s),     CS_COLUMN(cs_expect_row, bound_s),
+    CS_COLUMN(cs_expect_row, busbw_GBps), CS_COLUMN_END,
+};
+
+void cs_expect_rows_json(cs_text *text, const cs_expect_row *rows, size_t n)
+{
+    cs_text_add(text, "[");
+    for (size_t i = 0; i < n; i++) {
+        cs_json_next(text, "\n", "\n");
+        cs_text_add(text, "{");
+        cs_json_row(text, &(cs_row){columns, &rows[i], true});
+        cs_text_add(text, "}");
+    }
+    cs_text_add(text, "\n]\n");
+}
+
+void cs_expect_rows_csv(cs_text *text, const cs_expect_row *rows, size_t n)
+{
+    cs_csv_keys(text, columns);
+    cs_csv_end(text);
+    for (size_t i = 0; i < n; i++) {
+        cs_csv_row(text, &(cs_row){columns, &rows[i], true});
+        cs_csv_end(text);
+    }
+}
+
+/* A time as nccl-tests prints it. */
+static void add_time(cs_text *text, double us)
+{
+    cs_text_add(text, us < 10000 ? " %11.2f" : us < 1e6 ? " %11.1f" : " %11.0f", us);
+}
+
+void cs_expect_rows_table(cs_text *text, const cs_expect_row *rows, size_t n)
+{
+    cs_text_add(text, "#%13s %9s %8s %8s %11s %8s %8s %11s %10s %5s\n", "size", "algorithm",
+                "protocol", "channels", "time", "algbw", "busbw", "bound", "efficiency", "+-");
+    cs_text_add(text, "#%13s %9s %8s %8s %11s %8s %8s %11s %10s %5s\n", "(B)", "", "", "", "(us)",
+                "(GB/s)", "(GB/s)", "(us)", "(%)", "(%)");
+    for (size_t i = 0; i < n; i++) {
+        const cs_expect_row *r = &rows[i];
+        char                 channels[24];
+        (void)snprintf(channels, sizeof channels, "%" PRIu64, r->channels);
+        cs_text_add(text, "%14" PRIu64 " %9s %8s %8s", r->bytes, r->algorithm, r->protocol,
+                    r->channels == CS_NO_CHANNELS ? "-" : channels);
+        add_time(text, r->expected_s * 1e6);
+        cs_text_add(text, " %8.2f %8.2f", (double)r->bytes / r->expected_s / 1e9, r->busbw_GBps);
+        add_time(text, r->bound_s * 1e6);
+        cs_text_add(text, " %10.1f %5.0f\n", 100 * r->bound_s / r->expected_s,
+                    100 * (r->high_s / r->expected_s - 1));
+    }
+    cs_text_add(text, "# time: expected; nine of ten measured ones are so close to it as +- says\n"
+                      "# bound: by the data sheet of NVLink or of the NICs; efficiency: bound / "
+                      "time\n");
+}
+
+void cs_expect_candidates(cs_text *text, uint64_t bytes, const cs_expect_candidate *all, size_t n)
+{
+    cs_text_add(text, "# %" PRIu64 " B: %-9s %-8s %12s %12s %14s %13s\n", bytes, "algorithm",
+                "protocol", "latency (us)", "rate (GB/s)", "estimate (us)", "expected (us)");
+    for (size_t i = 0; i < n; i++) {
+        const cs_expect_candidate *c = &all[i];
+        cs_text_add(text, "#   %-9s %-8s %12.3f %12.2f %14.3f %13.3f%s\n", c->algorithm,
+                    c->protocol, c->latency_us, c->bandwidth_GBps, c->estimate_us, c->expected_us,
+                    c->is_chosen     ? "  <- smallest estimate"
+                    : c->is_filtered ? "  filtered out"
+                                     : "");
+    }
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* output/expect_rows.h -- what NCCL is expected to show, as nccl-tests' table, JSON or CSV. */
+#ifndef CS_OUTPUT_EXPECT_ROWS_H
+#define CS_OUTPUT_EXPECT_ROWS_H
+
+#include "algorithms/lib/nccl_tuning.h"
+#include "base/column.h"
+
+/* The members are the columns. */
+typedef struct cs_expect_row {
+    uint64_t    bytes;
+    const char *algorithm, *protocol; /* static storage; "p2p": grouped sends and receives */
+    uint64_t    channels;             /* CS_NO_CHANNELS: it is not known */
+    double      expected_s, low_s, high_s, bound_s, busbw_GBps;
+} cs_expect_row;
+enum { CS_NO_CHANNELS = 0 };
+
+/* What NCCL compares for one size. */
+typedef struct cs_expect_candidate {
+    const char *algorithm, *protocol;
+    double      latency_us, bandwidth_GBps; /* of the estimate */
+    double      estimate_us, expected_us;
+    bool        is_filtered, is_chosen;
+} cs_expect_candidate;
+
+/* Add `n` rows. */
+void cs_expect_rows_json(cs_text *text, const cs_expect_row *rows, size_t n);
+void cs_expect_rows_csv(cs_text *text, const cs_expect_row *rows, size_t n);
+void cs_expect_rows_table(cs_text *text, const cs_expect_row *rows, size_t n);
+
+/* Add the candidates for a size, a comment line each. */
+void cs_expect_candidates(cs_text *text, uint64_t bytes, const cs_expect_candidate *all, size_t n);
+
+#endif
