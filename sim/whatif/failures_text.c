@@ -10,10 +10,11 @@
 
 #define S_PER_DAY  86400.0
 #define S_PER_YEAR (365.25 * S_PER_DAY)
+#define LONGEST_S  (1e12 * S_PER_YEAR)
 
 enum { DURATION_BYTES = 32 };
 
-/* "2.1 d": in the unit that gives a number from 1 on. */
+/* "2.1 d": in the unit that gives a number from 1 on; what a record has never seen happens "never". */
 static const char *duration(double time_s, char *text)
 {
     static const struct {
@@ -22,6 +23,9 @@ static const char *duration(double time_s, char *text)
     } units[] = {{"y", S_PER_YEAR}, {"d", S_PER_DAY}, {"h", 3600}, {"min", 60}, {"s", 1}};
     size_t i  = 0;
 
+    if (time_s > LONGEST_S) {
+        return "never";
+    }
     while (i + 1 < sizeof units / sizeof units[0] && time_s < units[i].s) {
         i++;
     }
