@@ -13,7 +13,7 @@
  * If another rank than the slow one is late, the slow one is as in OptCC. The late one sends its
  * contributions to the owners, and gets every final from the last rank of the ring.
  *
- * Kept are four bytes a transfer and one a section; making it takes O(transfers x H).
+ * Kept are four bytes a transfer; making it takes O(transfers x log(transfers)).
  *
  * Source: this project (sim/doc/optcc.md).
  */
@@ -41,30 +41,38 @@ typedef struct cs_interleave_pace {
     const double *arrival_s;
 } cs_interleave_pace;
 
+/* An order, which any number of streams go through at once. */
 typedef struct cs_interleave {
     cs_interleave_shape shape;
-    uint64_t            bytes;
     uint32_t           *order; /* owned; [n] numbers of transfers as they start */
-    uint8_t            *added; /* owned; [sections] contributions that have come to the owner */
-    uint32_t            n, next;
-    double              end_s; /* on ports of alpha-beta, when all sections are equal */
+    uint32_t            n;
+    double              end_s;       /* on ports of alpha-beta, when all sections are equal */
+    bool                lead_counts; /* another lead could make another order */
 } cs_interleave;
+
+typedef struct cs_interleave_stream {
+    const cs_interleave *made; /* borrowed; NULL: there is none */
+    uint64_t             bytes;
+    uint8_t             *added; /* owned; [sections] contributions that have come to the owner */
+    uint32_t             next;
+} cs_interleave_stream;
 
 /* Healthy ranks in the ring; transfers. */
 uint32_t cs_interleave_ring(const cs_interleave_shape *shape);
 uint64_t cs_interleave_transfers(const cs_interleave_shape *shape);
 
-/* Find the order. CS_ENOMEM; free in any case. */
-cs_status cs_interleave_make(const cs_interleave_shape *shape, const cs_interleave_pace *pace,
-                             cs_interleave *made, cs_error *err);
+/* The order with the earliest end: of those that are tried where sections and lead are CS_AUTO, up
+ * to 24 H sections and `most` transfers x ranks. Orders that cannot end by `until_s` are left out,
+ * and `best->order` is NULL where all are. Another number of sections, and another lead, are only
+ * tried where they can make a difference. CS_ENOMEM leaves nothing; the caller frees `best`. */
+cs_status cs_interleave_choose(const cs_interleave_shape *shape, const cs_interleave_pace *pace,
+                               uint64_t bytes, uint64_t most, double until_s, cs_interleave *best,
+                               cs_error *err);
 void      cs_interleave_free(cs_interleave *made);
 
-/* The number of sections, and the lead, with the earliest end: of those that are tried where they
- * are CS_AUTO on entry, up to 24 H sections and `most` transfers x ranks. */
-cs_status cs_interleave_choose(cs_interleave_shape *shape, const cs_interleave_pace *pace,
-                               uint64_t bytes, uint64_t most, double *end_s_p, cs_error *err);
-
-cs_plan cs_interleave_plan(const cs_interleave_shape *shape);
-void    cs_interleave_next(cs_interleave *made, cs_block *block);
+cs_plan   cs_interleave_plan(const cs_interleave_shape *shape);
+cs_status cs_interleave_begin(cs_interleave_stream *stream, const cs_interleave *made,
+                              uint64_t bytes, cs_error *err);
+void      cs_interleave_next(cs_interleave_stream *stream, cs_block *block);
 
 #endif

@@ -397,14 +397,38 @@ static cs_interleave_pace pace_of(const cs_scenario *scenario, double slowdown)
                                 .arrival_s = scenario->arrival_s};
 }
 
-/* The best order; of time INFINITY where it is not to be, does not end before `until_s`, or ends
- * before `least_s`. */
+/* Free what a schedule keeps; it cannot run any more. */
+static void drop(detour *d)
+{
+    cs_plan_release(&cs_algorithm_optcc, &d->plan);
+    *d = (detour){.time_s = (double)INFINITY};
+}
+
+/* Does the end that an order was made for hold, but for the byte by which sections differ: on ports
+ * of alpha-beta that stay as they are? */
+static bool is_sure(const cs_scenario *scenario)
+{
+    const cs_forecast *f       = scenario->forecast;
+    double             alpha_s = scenario->cluster.fabrics[CS_NIC].alpha_s;
+
+    if (f == NULL || f->model->message_cost == NULL || scenario->cluster.topology != NULL ||
+        scenario->cluster.servers != NULL || scenario->cluster.sockets > 1 ||
+        cs_capacity_is_single(scenario) || !cs_capacity_is_constant(scenario)) {
+        return false;
+    }
+    const cs_message_cost cost = f->model->message_cost(scenario, f->model_options, CS_NIC);
+    return !(fabs(cost.port_s - alpha_s) > 0) && !(cost.gap_s > alpha_s) && !(cost.beyond_s > 0);
+}
+
+/* The best order, kept in the plan, which is the caller's to drop(); of time INFINITY where it is
+ * not to be, does not end before `until_s`, or ends before `least_s`. */
 static cs_status find_order(const cs_scenario *scenario, const optcc_options *asked, uint64_t most,
                             double until_s, double least_s, detour *d, cs_error *err)
 {
     cs_interleave_shape shape;
-    double              slowdown, end_s;
-    bool                may = late_and_slow(scenario, &shape, &slowdown) == NULL;
+    double              slowdown;
+    bool sure = is_sure(scenario), may = late_and_slow(scenario, &shape, &slowdown) == NULL;
+    cs_interleave made = {.order = NULL};
 
     *d             = (detour){.time_s = (double)INFINITY};
     shape.sections = asked->sections;
@@ -413,27 +437,41 @@ static cs_status find_order(const cs_scenario *scenario, const optcc_options *as
         return CS_OK;
     }
     const cs_interleave_pace pace = pace_of(scenario, slowdown);
-    CS_TRY(cs_interleave_choose(&shape, &pace, scenario->bytes, most, &end_s, err));
-    if (isinf(end_s) || end_s > ROUGHLY * until_s) {
+    CS_TRY(cs_interleave_choose(&shape, &pace, scenario->bytes, most,
+                                (sure ? NEARLY : ROUGHLY) * until_s, &made, err));
+    if (made.order == NULL || made.end_s > ROUGHLY * until_s) {
+        cs_interleave_free(&made);
         return CS_OK;
     }
-    *d = (detour){.options = {.segments = shape.sections / shape.p + 1,
-                              .rounds   = shape.sections / cs_interleave_ring(&shape) + 1,
-                              .sections = shape.sections,
-                              .bubbles  = 2,
-                              .copies   = 1,
-                              .around   = 1,
-                              .late     = LATE_INTERLEAVE,
-                              .lead     = shape.lead,
-                              .chosen   = CHOSEN_OPTCC},
-                  .plan    = cs_interleave_plan(&shape),
-                  .time_s  = end_s};
-    CS_TRY(cs_accept_slots(scenario, "optcc", d->plan.n_slots, err));
-    CS_TRY(time_exactly(scenario, d, err));
-    if (!(d->time_s < until_s) || d->time_s < least_s * (1 - SAME)) {
-        d->time_s = (double)INFINITY;
+    shape               = made.shape;
+    *d                  = (detour){.options = {.segments = shape.sections / shape.p + 1,
+                                               .rounds   = shape.sections / cs_interleave_ring(&shape) + 1,
+                                               .sections = shape.sections,
+                                               .bubbles  = 2,
+                                               .copies   = 1,
+                                               .around   = 1,
+                                               .late     = LATE_INTERLEAVE,
+                                               .lead     = shape.lead,
+                                               .chosen   = CHOSEN_OPTCC},
+                                   .plan    = cs_interleave_plan(&shape),
+                                   .time_s  = made.end_s};
+    cs_interleave *kept = CS_NEW(cs_interleave, 1);
+    if (kept == NULL) {
+        cs_interleave_free(&made);
+        return CS_NO_MEMORY(err, "an order of %u sections", shape.sections);
     }
-    return CS_OK;
+    *kept            = made;
+    d->plan.prepared = kept;
+    cs_status status = cs_accept_slots(scenario, "optcc", d->plan.n_slots, err);
+    double    slack  = 2.0 * shape.sections / (double)scenario->bytes + 1e-6;
+    bool clear = sure && made.end_s * (1 + slack) < until_s && made.end_s * (1 - slack) > least_s;
+    if (status == CS_OK && !clear) {
+        status = time_exactly(scenario, d, err);
+    }
+    if (status != CS_OK || !(d->time_s < until_s) || d->time_s < least_s * (1 - SAME)) {
+        drop(d);
+    }
+    return status;
 }
 
 /* Is it worth a search? Not where nobody is late, the choice is the user's, or what there is ends
@@ -480,6 +518,10 @@ static cs_status resolve_interleaved(const cs_scenario *scenario, optcc_options 
     }
     CS_TRY(find_order(scenario, o, (uint64_t)CS_INTERLEAVE_MOST * shape.p, (double)INFINITY, 0, &d,
                       err));
+    if (isinf(d.time_s)) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.late",
+                       "no time is known for interleaved messages; accepted are auto and delay");
+    }
     *o    = d.options;
     *plan = d.plan;
     return CS_OK;
@@ -596,6 +638,7 @@ static cs_status healthy_s(const cs_scenario *scenario, const optcc_options *ask
     if (until_s < CLEARLY * *time_s_p && may_interleave(&healthy, asked, *time_s_p)) {
         CS_TRY(find_order(&healthy, asked, CS_INTERLEAVE_MOST_TRIED, *time_s_p, 0, &d, err));
         *time_s_p = fmin(*time_s_p, d.time_s);
+        drop(&d);
     }
     return CS_OK;
 }
@@ -687,7 +730,7 @@ static cs_status resolve_healthy(const cs_scenario *scenario, optcc_options *o, 
     if (is_late && may_interleave(scenario, o, ring_s)) {
         detour order;
         CS_TRY(find_order(scenario, o, CS_INTERLEAVE_MOST_TRIED, ring_s, 0, &order, err));
-        d = order.time_s < ring_s ? order : d;
+        d = order.time_s < ring_s ? order : d; /* only that is kept */
     }
     if (isinf(d.time_s)) {
         return ring_instead(scenario, o, healthy_notes, plan, err);
@@ -805,11 +848,11 @@ static cs_status resolve(const cs_scenario *scenario, optcc_options *options, cs
 /* ---- the stream ---- */
 
 typedef struct optcc {
-    cs_optcc_stream stream;
-    cs_interleave   order;   /* of n > 0 transfers: for a late rank */
-    cs_fallback     other;   /* open when a ring or R2CCL was chosen */
-    uint32_t       *around;  /* [m] servers that are gone around, ascending */
-    uint32_t       *healthy; /* [H] servers of the nodes */
+    cs_optcc_stream      stream;
+    cs_interleave_stream order;   /* for a late rank */
+    cs_fallback          other;   /* open when a ring or R2CCL was chosen */
+    uint32_t            *around;  /* [m] servers that are gone around, ascending */
+    uint32_t            *healthy; /* [H] servers of the nodes */
 } optcc;
 
 static cs_status optcc_check(const cs_scenario *scenario, void *options, cs_plan *plan,
@@ -818,13 +861,19 @@ static cs_status optcc_check(const cs_scenario *scenario, void *options, cs_plan
     return resolve(scenario, options, plan, err);
 }
 
+static void optcc_release(void *prepared)
+{
+    cs_interleave_free(prepared);
+    cs_free(prepared);
+}
+
 static void optcc_close(void *state)
 {
     optcc *s = state;
 
     if (s != NULL) {
         cs_fallback_close(&s->other);
-        cs_interleave_free(&s->order);
+        cs_free(s->order.added);
         cs_free(s->around);
         cs_free(s->healthy);
         cs_free(s);
@@ -852,21 +901,6 @@ static cs_status number_servers(optcc *s, const cs_scenario *scenario, uint32_t 
     return CS_OK;
 }
 
-static cs_status begin_order(optcc *s, const cs_scenario *scenario, const optcc_options *o,
-                             cs_error *err)
-{
-    cs_interleave_shape shape;
-    double              slowdown;
-
-    (void)late_and_slow(scenario, &shape, &slowdown);
-    shape.sections                = o->sections;
-    shape.lead                    = o->lead;
-    const cs_interleave_pace pace = pace_of(scenario, slowdown);
-    CS_TRY(cs_interleave_make(&shape, &pace, &s->order, err));
-    s->order.bytes = scenario->bytes;
-    return CS_OK;
-}
-
 static cs_status begin_stream(optcc *s, const cs_scenario *scenario, const optcc_options *o,
                               cs_error *err)
 {
@@ -884,8 +918,8 @@ static cs_status begin_stream(optcc *s, const cs_scenario *scenario, const optcc
     return CS_OK;
 }
 
-static cs_status optcc_open(const cs_scenario *scenario, const void *options, void **state_p,
-                            cs_error *err)
+static cs_status optcc_open(const cs_scenario *scenario, const void *options, const void *prepared,
+                            void **state_p, cs_error *err)
 {
     const optcc_options *o = options;
     optcc               *s = CS_NEW(optcc, 1);
@@ -895,7 +929,7 @@ static cs_status optcc_open(const cs_scenario *scenario, const void *options, vo
     }
     bool      is_order = o->late == LATE_INTERLEAVE;
     cs_status status =
-        is_order ? begin_order(s, scenario, o, err)
+        is_order ? cs_interleave_begin(&s->order, prepared, scenario->bytes, err)
         : o->chosen == CHOSEN_OPTCC
             ? begin_stream(s, scenario, o, err)
             : cs_fallback_open(&s->other,
@@ -917,7 +951,7 @@ static void optcc_next_block(void *state, cs_block *block)
     block->count = 0;
     if (s->other.algorithm != NULL) {
         cs_fallback_next(&s->other, block);
-    } else if (s->order.n > 0) {
+    } else if (s->order.made != NULL) {
         cs_interleave_next(&s->order, block);
     } else {
         cs_optcc_next(&s->stream, block);
@@ -932,7 +966,8 @@ const cs_algorithm cs_algorithm_optcc = {
     .options       = table,
     .options_bytes = sizeof(optcc_options),
     .check         = optcc_check,
-    .open          = optcc_open,
+    .open_prepared = optcc_open,
+    .release       = optcc_release,
     .next_block    = optcc_next_block,
     .close         = optcc_close,
 };

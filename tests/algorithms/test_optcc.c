@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST_SLOW = 64 };
 
@@ -796,6 +797,55 @@ Test(optcc_late, resolved_options_resolve_to_themselves)
     s.options      = s.result.options;
     cr_assert_eq(run(&s), CS_OK);
     cr_assert_eq(s.result.elapsed_s, first_s);
+}
+
+/* A forecast that counts the schedules of OptCC that it is asked for. All take as long as a late
+ * rank in which nothing is hidden. */
+static unsigned n_asked;
+
+static cs_status count(const cs_forecast *forecast, const cs_scenario *scenario,
+                       const cs_algorithm *algorithm, const void *options, const cs_plan *plan,
+                       double *elapsed_s_p, cs_error *err)
+{
+    (void)forecast, (void)options, (void)plan, (void)err;
+    n_asked += strcmp(algorithm->name, "optcc") == 0;
+    *elapsed_s_p = cs_last_arrival(scenario) + 2 * (double)scenario->bytes / RATE_BPS;
+    return CS_OK;
+}
+
+/* Random arrivals ask for a choice each: nothing is replayed for it where predictions are good. */
+Test(optcc_late, no_order_is_replayed_where_its_end_is_known)
+{
+    double      arrival_s[16];
+    cs_plan     plan = {0};
+    char        text[40];
+    setup       s;
+    cs_forecast forecast = {
+        .elapsed_s = count, .model = cs_models[0], .model_options = &s.model_options};
+
+    make_late(&s, 12, 0, 1, 3, 20, 1 << 22, arrival_s);
+    cr_assert_str_eq(cs_models[0]->name, "alpha-beta");
+    s.scenario.forecast = &forecast;
+    cr_assert_eq(cs_algorithm_check(s.optcc, &s.scenario, &s.options, &plan, &s.err), CS_OK);
+    cs_plan_release(s.optcc, &plan);
+    cs_field_text(cs_field_find(s.optcc->options, "late"), &s.options, text, sizeof text);
+    cr_expect_str_eq(text, "interleave");
+    cr_expect_eq(n_asked, 0, "%u", n_asked);
+}
+
+/* Hundreds of ranks: a second or two, more where everything is slow. */
+Test(optcc_late, many_ranks_are_interleaved_quickly)
+{
+    double  arrival_s[700];
+    clock_t begin = clock();
+    setup   s;
+
+    make_late(&s, 700, 5, 1.25, 5, 0.5, 1 << 30, arrival_s);
+    set(&s, "late", "interleave");
+    s.is_unverified = true;
+    cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
+    cr_expect_gt(s.result.elapsed_s, s.result.bound_s);
+    cr_expect_lt(clock() - begin, 15 * CLOCKS_PER_SEC);
 }
 
 static void check_not_interleaved(setup *s, const char *why)
