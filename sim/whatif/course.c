@@ -658,8 +658,8 @@ static void start(cs_walker *w, const cs_whatif_policy *policy, const cs_outages
     w->is_fresh = false;
 }
 
-/* What was known before the job began ends nothing: it begins on the servers that are there, and waits where it needs
- * more. What began before and is noticed later strikes it as any other. */
+/* What was known before the job began ends nothing: it begins on the servers that are there, and
+ * waits where it needs more. What began before and is noticed later strikes it as any other. */
 static void begin_job(cs_walker *w)
 {
     double time_s;

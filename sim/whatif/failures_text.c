@@ -14,7 +14,8 @@
 
 enum { DURATION_BYTES = 32 };
 
-/* "2.1 d": in the unit that gives a number from 1 on; what a record has never seen happens "never". */
+/* "2.1 d": in the unit that gives a number from 1 on; what a record has never seen happens "never".
+ */
 static const char *duration(double time_s, char *text)
 {
     static const struct {

@@ -195,6 +195,22 @@ Test(fault_history, words_say_what_a_fault_takes)
     release_study(&s);
 }
 
+/* A mean time without end is no number. */
+Test(fault_history, what_never_failed_is_said_to_fail_never)
+{
+    study    s    = {0};
+    cs_text  text = {0};
+    cs_error err  = {0};
+
+    cr_assert_eq(try_study(HISTORY, "\"length\": \"10d\", \"nics\": [\"nothing\"]}", "0", &s, &err),
+                 CS_OK, "%s: %s", err.where, err.message);
+    cs_failures_table(&s.job, &s.report, &text);
+    cr_expect_not_null(strstr(text.data, "never"), "%s", text.data);
+    cr_expect_null(strstr(text.data, "e+2"), "%s", text.data);
+    cs_text_free(&text);
+    release_study(&s);
+}
+
 /* A fleet of two servers is drawn for a job of two: on average it has their faults. */
 Test(fault_history, samples_have_the_fleets_faults_on_average)
 {
