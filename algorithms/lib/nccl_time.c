@@ -64,7 +64,9 @@ static const struct fabric_times {
 };
 /* clang-format on */
 
-#define LEAST_US         5.0  /* one kernel behind the other */
+#define LEAST_US         5.0 /* one kernel behind the other */
+#define LAUNCH_US        4.3 /* one thread with several GPUs, each of them: 8 A100, issue 2140 ... */
+#define LAUNCH_OLD_US    .2  /* ... and, before 2.12, of each channel */
 #define TINY_BYTES       16.0 /* up to here one flag carries it all: a step takes .. of the time */
 #define TINY_SHARE       .8
 #define HIDDEN_HALF_US   20.0 /* a step's transfer that hides half of its latency (Hopper on) */
@@ -280,6 +282,21 @@ static double by_estimate(const cs_nccl_tuning *t, cs_nccl_algorithm a, cs_nccl_
     return latency + bytes / (1e3 * rate);
 }
 
+/* The time with the launches of a thread that has several GPUs. Before 2.12 each channel adds to
+ * them, and kernels other than LL's overlap with them in part only. */
+static double with_launches(const cs_nccl_tuning *t, cs_nccl_protocol p, double bytes, double us)
+{
+    const double gpus     = t->setting.gpus_per_process;
+    double       launches = LAUNCH_US * gpus;
+
+    if (t->setting.minor < 12) {
+        const double all = t->channels, some = ceil(bytes / (4096.0 * t->ranks));
+        launches += LAUNCH_OLD_US * gpus * (p == CS_NCCL_LL ? fmin(all, some) : all);
+        us = p == CS_NCCL_LL ? us : hypot(us, launches);
+    }
+    return fmax(us, launches);
+}
+
 double cs_nccl_time_us(const cs_nccl_tuning *tuning, cs_nccl_algorithm algorithm,
                        cs_nccl_protocol protocol, double bytes)
 {
@@ -298,7 +315,8 @@ double cs_nccl_time_us(const cs_nccl_tuning *tuning, cs_nccl_algorithm algorithm
     } else {
         us = by_estimate(tuning, algorithm, protocol, bytes);
     }
-    return fmax(us, LEAST_US);
+    return tuning->setting.gpus_per_process > 1 ? with_launches(tuning, protocol, bytes, us)
+                                                : fmax(us, LEAST_US);
 }
 
 double cs_nccl_alltoall_us(const cs_nccl_cluster *cluster, double bytes)

@@ -79,6 +79,7 @@ typedef struct cs_nccl_setting {
     uint32_t minor;                 /* of version 2.minor, CS_NCCL_OLDEST .. CS_NCCL_NEWEST */
     uint32_t algorithms, protocols; /* bit sets: NCCL_ALGO, NCCL_PROTO */
     bool     has_nvls;              /* NCCL_NVLS_ENABLE */
+    uint32_t gpus_per_process;      /* that one thread launches kernels on, nccl-tests' -g; 0: 1 */
 } cs_nccl_setting;
 
 /* Channels of a graph and the speed of each, inside a server and between servers. */

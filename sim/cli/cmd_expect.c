@@ -21,8 +21,9 @@ typedef struct expect_job {
     cs_scenario_choice choice; /* of the sizes and the collective */
     const char        *topology, *version, *algorithms, *protocols, *output;
     uint32_t           ranks, gpus; /* 0: not given */
-    int                gpu;         /* GPU_OF_TOPOLOGY, or 1 + cs_nccl_gpu */
-    int                fabric;      /* FABRIC_OF_TOPOLOGY, or 1 + cs_nccl_fabric */
+    uint32_t           gpus_per_process;
+    int                gpu;    /* GPU_OF_TOPOLOGY, or 1 + cs_nccl_gpu */
+    int                fabric; /* FABRIC_OF_TOPOLOGY, or 1 + cs_nccl_fabric */
     bool               is_strict, has_no_nvls, explains;
     cs_result_format   format;
     cs_nccl_cluster    cluster;
@@ -56,6 +57,7 @@ static const cs_arg expect_args[] = {
     TEXT(algorithms, 0, "nccl-algo", "A[,A..]", "NCCL_ALGO: tree, ring, nvls, nvlstree, pat; ^ before: all others"),
     TEXT(protocols, 0, "nccl-proto", "P[,P..]", "NCCL_PROTO: ll, ll128, simple; ^ before: all others"),
     CS_ARG_FLAG(expect_job, has_no_nvls, 0, "no-nvls", "NCCL_NVLS_ENABLE=0"),
+    CS_ARG_NUMBER(expect_job, gpus_per_process, 0, "gpus-per-process", "K", "GPUs that one thread launches on, nccl-tests' -g (1)", .min = 1, .max = CS_MACHINE_MAX_GPUS),
     CS_ARG_CHOICE(expect_job, gpu, 0, "gpu", "auto|" CS_NCCL_GPU_WORDS, "generation of the GPUs (that of the topology)"),
     CS_ARG_CHOICE(expect_job, fabric, 0, "fabric", "auto|" CS_NCCL_FABRIC_WORDS, "what joins the servers (that of the topology, else ib)"),
     CS_ARG_FLAG(expect_job, explains, 0, "explain", "the estimates of all candidates, too"),
@@ -74,10 +76,11 @@ static cs_status read_setting(expect_job *j, cs_error *err)
 {
     bool is_known = true;
 
-    j->setting = (cs_nccl_setting){.minor      = CS_NCCL_NEWEST,
-                                   .algorithms = UINT32_MAX,
-                                   .protocols  = UINT32_MAX,
-                                   .has_nvls   = !j->has_no_nvls};
+    j->setting = (cs_nccl_setting){.minor            = CS_NCCL_NEWEST,
+                                   .algorithms       = UINT32_MAX,
+                                   .protocols        = UINT32_MAX,
+                                   .has_nvls         = !j->has_no_nvls,
+                                   .gpus_per_process = j->gpus_per_process};
     if (j->version != NULL) {
         CS_TRY(cs_nccl_version_parse(j->version, &j->setting.minor, &is_known, err));
     }
@@ -116,6 +119,11 @@ static cs_status use_site(expect_job *j, const cs_topology_file *file, cs_error 
     const uint32_t gpus  = j->gpus > 0 ? j->gpus : m->n_gpus;
     const uint32_t ranks = j->ranks > 0 ? j->ranks : gpus;
     CS_TRY(cs_nccl_cluster_of(m, ranks, gpus, &j->cluster, err));
+    if (j->gpus_per_process > 0 && j->cluster.gpus % j->gpus_per_process != 0) {
+        return CS_FAIL(err, CS_EINVAL, "--gpus-per-process",
+                       "%u does not divide the %u of a server", j->gpus_per_process,
+                       j->cluster.gpus);
+    }
     if (j->gpu != GPU_OF_TOPOLOGY) {
         j->cluster.gpu = (cs_nccl_gpu)(j->gpu - 1);
     }

@@ -58,6 +58,9 @@ def wrong_case(binary, rng, oracle):
     if rng.random() < 0.3:
         only = ("ring",)
         args += ["--nccl-algo", "Ring"]
+    if rng.random() < 0.2 and collective != "alltoall":
+        t.perproc = rng.choice([k for k in range(2, gpus + 1) if gpus % k == 0] or [1])
+        args += ["--gpus-per-process", t.perproc]
     sizes = drawn_sizes(rng)
     for row in expect(binary, *args, "-s", ",".join(map(str, sizes))):
         us, algorithm, protocol, _ = oracle.predict(t, row["bytes"], collective, only)

@@ -107,6 +107,8 @@ Test(expect_command, refusals)
         {"--topology dgx-h100 -n 12", "collsim: --ranks: 12 GPUs do not fill servers of 8"},
         {"--topology dgx-h100 -g 9 -n 18", "collsim: --gpus-per-server: 9: dgx-h100 has 8 GPUs"},
         {"--topology dgx-h100 -g 1 -n 1", "--ranks"},
+        {"--topology dgx-h100 --gpus-per-process 3",
+         "collsim: --gpus-per-process: 3 does not divide the 8 of a server"},
         {"--topology adapcc", "collsim: --topology: adapcc: servers must be alike"},
         {"--topology parallel-rings-a", "NVLink does not join all of 4 GPUs"},
         {"--topology dgx-h100 -c broadcast", "the time of broadcast is not known"},
