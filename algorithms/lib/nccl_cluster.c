@@ -65,6 +65,13 @@ static cs_nccl_gpu gpu_of_rate(double rate_GBps)
 /* PCIe as NCCL counts it: 24 of 31.5 GB/s, 48 of 63. */
 #define PCIE_SHARE (48.0 / 63)
 
+/* Linux names EFA's devices so. */
+static bool is_efa(const cs_machine *m)
+{
+    return m->n_nics > 0 &&
+           (strncmp(m->nics[0].name, "rdmap", 5) == 0 || strncmp(m->nics[0].name, "efa", 3) == 0);
+}
+
 /* The NICs of the first GPUs; those that EFA's plugin joins for a GPU are one. */
 static cs_status add_nics(const cs_machine *m, cs_nccl_cluster *c, cs_error *err)
 {
@@ -126,6 +133,9 @@ cs_status cs_nccl_cluster_of(const cs_machine *machine, uint32_t ranks, uint32_t
     c.servers      = ranks / c.gpus;
     c.has_nvswitch = machine->nvswitch_Bps > 0;
     c.gpu          = gpu_of_rate(fmax(all, links) > 0 ? fmax(all, links) / 1e9 : 300);
+    if (is_efa(machine)) {
+        c.fabric = c.gpu == CS_NCCL_AMPERE ? CS_NCCL_EFA_P4 : CS_NCCL_EFA;
+    }
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(known[i].preset, machine->name) == 0) {
             c.gpu        = known[i].gpu;

@@ -103,6 +103,24 @@ static cs_status read_setting(expect_job *j, cs_error *err)
                                       "--nccl-proto", &j->setting.protocols, err);
 }
 
+/* Where the topology does not say the rate of NVLink, it is that of the generation that was asked
+ * for; what is left of its assumptions is said. */
+static void use_assumed(expect_job *j, const cs_machine *m)
+{
+    const char *nvlink = m->assumed[CS_RATE_NVLINK], *nic = m->assumed[CS_RATE_NIC];
+
+    if (nvlink != NULL && j->gpu != GPU_OF_TOPOLOGY) {
+        j->cluster.sheet_GBps = cs_nccl_sheet_GBps(j->cluster.gpu);
+    } else if (nvlink != NULL) {
+        (void)fprintf(stderr,
+                      "collsim: note: --topology: %s: assumed are %s; --gpu says otherwise\n",
+                      j->topology, nvlink);
+    }
+    if (nic != NULL && j->cluster.servers > 1) {
+        (void)fprintf(stderr, "collsim: note: --topology: %s: assumed are %s\n", j->topology, nic);
+    }
+}
+
 static cs_status use_site(expect_job *j, const cs_topology_file *file, cs_error *err)
 {
     const cs_machine *m = file->site.machine;
@@ -130,6 +148,7 @@ static cs_status use_site(expect_job *j, const cs_topology_file *file, cs_error 
     if (j->fabric != FABRIC_OF_TOPOLOGY) {
         j->cluster.fabric = (cs_nccl_fabric)(j->fabric - 1);
     }
+    use_assumed(j, m);
     return CS_OK;
 }
 

@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 
 static cs_nccl_cluster cluster(cs_nccl_gpu gpu, uint32_t servers, uint32_t gpus, uint32_t nics,
                                double nic_GBps)
@@ -318,4 +319,18 @@ Test(nccl_expected, presets)
         }
         cs_arena_free(&arena);
     }
+}
+
+/* EFA is known by its devices' names. */
+Test(nccl_expected, efa_of_a_file)
+{
+    cs_arena        arena = {0};
+    cs_site         site;
+    cs_nccl_cluster c = {.gpus = 0};
+
+    cr_assert_eq(cs_preset_find("dgx-h100", &arena, &site, NULL), CS_OK);
+    snprintf(site.machine->nics[0].name, sizeof site.machine->nics[0].name, "rdmap79s0");
+    cr_assert_eq(cs_nccl_cluster_of(site.machine, 16, 8, &c, NULL), CS_OK);
+    cr_expect_eq(c.fabric, CS_NCCL_EFA);
+    cs_arena_free(&arena);
 }
