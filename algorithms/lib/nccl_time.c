@@ -368,12 +368,14 @@ double cs_nccl_bound_s(const cs_nccl_cluster *cluster, cs_collective collective,
     return share * bytes / (cluster->sheet_GBps * 1e9);
 }
 
+bool cs_nccl_is_measured(const cs_nccl_cluster *cluster)
+{
+    return cluster->servers == 1 && cluster->has_nvswitch && cluster->gpu != CS_NCCL_VOLTA;
+}
+
 double cs_nccl_uncertainty(const cs_nccl_cluster *cluster, cs_collective collective, double bytes)
 {
-    const bool is_measured =
-        cluster->servers == 1 && cluster->has_nvswitch && cluster->gpu != CS_NCCL_VOLTA;
-
-    if (!is_measured) {
+    if (!cs_nccl_is_measured(cluster)) {
         return cluster->fabric == CS_NCCL_EFA || cluster->fabric == CS_NCCL_EFA_P4 ? .3 : .2;
     }
     /* 90th percentiles over seven machines none of which gave a constant */

@@ -24,7 +24,11 @@ CS_MUST_CHECK cs_status cs_nccl_time_check(const cs_nccl_cluster *cluster, cs_co
 double cs_nccl_bound_s(const cs_nccl_cluster *cluster, cs_collective collective, double bytes,
                        bool in_network);
 
-/* How far measured times are from T in nine of ten cases, as a part of T. */
+/* Were clusters of this kind measured that gave no constant? */
+bool cs_nccl_is_measured(const cs_nccl_cluster *cluster);
+
+/* How far measured times are from T, as a part of T: in nine of ten cases where such clusters were
+ * measured, else by judgement. */
 double cs_nccl_uncertainty(const cs_nccl_cluster *cluster, cs_collective collective, double bytes);
 
 #endif

@@ -262,7 +262,9 @@ static cs_status print(expect_job *j, cs_text *text, cs_error *err)
     switch (j->format) {
     case CS_AS_JSON: cs_expect_rows_json(text, j->rows, j->n_rows); break;
     case CS_AS_CSV: cs_expect_rows_csv(text, j->rows, j->n_rows); break;
-    case CS_AS_TABLE: cs_expect_rows_table(text, j->rows, j->n_rows); break;
+    case CS_AS_TABLE:
+        cs_expect_rows_table(text, j->rows, j->n_rows, cs_nccl_is_measured(&j->cluster));
+        break;
     }
     return cs_cli_write_output(j->output, text, err);
 }

@@ -41,7 +41,7 @@ static void add_time(cs_text *text, double us)
     cs_text_add(text, us < 10000 ? " %11.2f" : us < 1e6 ? " %11.1f" : " %11.0f", us);
 }
 
-void cs_expect_rows_table(cs_text *text, const cs_expect_row *rows, size_t n)
+void cs_expect_rows_table(cs_text *text, const cs_expect_row *rows, size_t n, bool is_measured)
 {
     cs_text_add(text, "#%13s %9s %8s %8s %11s %8s %8s %11s %10s %5s\n", "size", "algorithm",
                 "protocol", "channels", "time", "algbw", "busbw", "bound", "efficiency", "+-");
@@ -59,9 +59,12 @@ void cs_expect_rows_table(cs_text *text, const cs_expect_row *rows, size_t n)
         cs_text_add(text, " %10.1f %5.0f\n", 100 * r->bound_s / r->expected_s,
                     100 * (r->high_s / r->expected_s - 1));
     }
-    cs_text_add(text, "# time: expected; nine of ten measured ones are so close to it as +- says\n"
-                      "# bound: by the data sheet of NVLink or of the NICs; efficiency: bound / "
-                      "time\n");
+    cs_text_add(text,
+                "# time: expected; +-: %s\n"
+                "# bound: by the data sheet of NVLink or of the NICs; efficiency: bound / "
+                "time\n",
+                is_measured ? "nine of ten measured times of such servers are so close"
+                            : "a judgement, from few measured clusters like this");
 }
 
 void cs_expect_candidates(cs_text *text, uint64_t bytes, const cs_expect_candidate *all, size_t n)

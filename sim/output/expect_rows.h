@@ -23,10 +23,10 @@ typedef struct cs_expect_candidate {
     bool        is_filtered, is_chosen;
 } cs_expect_candidate;
 
-/* Add `n` rows. */
+/* Add `n` rows; `is_measured`: as cs_nccl_is_measured says. */
 void cs_expect_rows_json(cs_text *text, const cs_expect_row *rows, size_t n);
 void cs_expect_rows_csv(cs_text *text, const cs_expect_row *rows, size_t n);
-void cs_expect_rows_table(cs_text *text, const cs_expect_row *rows, size_t n);
+void cs_expect_rows_table(cs_text *text, const cs_expect_row *rows, size_t n, bool is_measured);
 
 /* Add the candidates for a size, a comment line each. */
 void cs_expect_candidates(cs_text *text, uint64_t bytes, const cs_expect_candidate *all, size_t n);
