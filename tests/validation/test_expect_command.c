@@ -33,7 +33,7 @@ Test(expect_command, table)
         "     268435456      nvls   simple       16     1126.04   238.39   417.18      596.52      "
         " "
         "53.0     6\n"
-        "# time: expected; nine of ten measured ones are so close to it as +- says\n"
+        "# time: expected; +-: nine of ten measured times of such servers are so close\n"
         "# bound: by the data sheet of NVLink or of the NICs; efficiency: bound / time\n");
 }
 
