@@ -643,6 +643,45 @@ static cs_status healthy_s(const cs_scenario *scenario, const optcc_options *ask
     return CS_OK;
 }
 
+/* Would a way around more servers than the slow ones save start-ups, and end earlier? Then the
+ * search is that one. Long replays are done without: there predictions are compared. */
+static cs_status widen(search *s, detour *d, cs_error *err)
+{
+    const double start_ups_s = 2 * (s->setting.p - 1) * (s->setting.port_s + s->setting.beyond_s);
+    double       least_s     = cs_optcc_estimate_s(&s->setting);
+    uint32_t     best = 0, slow = s->around;
+    search       wider;
+    detour       other;
+
+    if (s->scenario->forecast == NULL || start_ups_s < START_UPS * least_s) {
+        return CS_OK;
+    }
+    for (uint32_t more = 1;
+         more <= MOST_AROUND && slow + more + 2 <= s->setting.p && slow + more < MOST_SLOW;
+         more += more < 4 ? 1 : more) {
+        begin_search(&wider, s->scenario, s->asked, slow + more);
+        double time_s = cs_optcc_estimate_s(&wider.setting);
+        best          = time_s < least_s ? more : best;
+        least_s       = fmin(least_s, time_s);
+    }
+    if (best == 0) {
+        return CS_OK;
+    }
+    begin_search(&wider, s->scenario, s->asked, slow + best);
+    CS_TRY(find_detour(&wider, &other, err));
+    if (!is_large(d) && (isinf(other.time_s) || !is_large(&other))) {
+        CS_TRY(time_exactly(s->scenario, d, err));
+        CS_TRY(time_exactly(s->scenario, &other, err));
+    } else if (!is_predictable(s->scenario)) {
+        return CS_OK;
+    }
+    if (other.time_s < d->time_s) {
+        *d = other;
+        begin_search(s, s->scenario, s->asked, slow + best);
+    }
+    return CS_OK;
+}
+
 /* Instead of a schedule that ends before `least_s`: one around more servers, or of more sections,
  * that does not, or none. */
 static cs_status prolong(const search *s, double least_s, detour *d, cs_error *err)
@@ -784,6 +823,7 @@ static cs_status resolve_detour(const cs_scenario *scenario, optcc_options *o, c
         return resolve_others(scenario, o, bytes_notes, plan, err);
     }
     if (is_free) {
+        CS_TRY(widen(&s, &d, err));
         CS_TRY(weigh(&s, &d, &best, err));
     }
     double until_s = fmin(d.time_s, fmin(best.ring_s, best.r2ccl_s));

@@ -656,6 +656,24 @@ Test(optcc_choice, auto_is_the_fastest_of_three)
     cr_assert_gt(n_r2ccl, 5);
 }
 
+/* A way around two servers saves start-ups whether none, one or both of them are slow. */
+Test(optcc_choice, another_slow_server_makes_nothing_faster)
+{
+    double last_s = 0;
+
+    for (unsigned m = 0; m <= 2; m++) {
+        setup s;
+        make(&s, 8, 8, (double[]){1.05, 1.2}, m, 1u << 20);
+        s.scenario.capacity                   = s.capacity;
+        s.scenario.cluster.fabrics[CS_NIC]    = (cs_fabric){CS_SWITCHED, 3e-6, 50e9};
+        s.scenario.cluster.fabrics[CS_NVLINK] = (cs_fabric){CS_SWITCHED, 1e-6, 450e9};
+        cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
+        cr_expect_geq(s.result.elapsed_s, last_s, "%u slow: %g s, one less %g s", m,
+                      s.result.elapsed_s, last_s);
+        last_s = s.result.elapsed_s;
+    }
+}
+
 /* ---- on LogGP ---- */
 
 /* The schedule that `auto` takes on one model, replayed on LogGP: seconds. */
