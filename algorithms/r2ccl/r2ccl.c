@@ -83,45 +83,51 @@ static uint32_t lanes_of(const cs_cluster *cluster)
     return lanes > 0 ? lanes : 1; /* none: it is alone in its socket */
 }
 
-/* By how much a server is slow for the whole run: its slowest port, where these differ, for each
- * carries as much. INFINITY: one of them is cut off. */
-static double slowdown_of(const cs_scenario *scenario, uint32_t number)
-{
-    const cs_cluster *c    = &scenario->cluster;
-    double            most = 1;
+/* All servers. */
+typedef struct servers {
+    double *slowdown; /* [p] by number */
+    server *sorted;   /* [p] the slowest first */
+} servers;
 
-    if (!cs_capacity_is_single(scenario)) {
-        return cs_slowdown_always(scenario, number);
-    }
-    for (uint32_t i = 0; i < cs_server_gpus(c, number); i++) {
-        most = fmax(most, cs_port_slowdown_always(scenario, cs_server_first(c, number) + i));
-    }
-    return most;
+static void free_servers(servers *all)
+{
+    cs_free(all->slowdown);
+    cs_free(all->sorted);
 }
 
-/* All servers, the slowest first; owned by the caller. NULL without memory. */
-static server *sorted_servers(const cs_scenario *scenario)
+/* A server is as slow as its slowest port for the whole run, where these differ, for each carries
+ * as much. INFINITY: one of them is cut off. Whatever is returned is to be freed.
+ * O(p log p + ranks). */
+static cs_status list_servers(const cs_scenario *scenario, servers *all, cs_error *err)
 {
-    uint32_t p    = cs_n_servers(&scenario->cluster);
-    server  *list = CS_NEW(server, p);
+    const cs_cluster *c         = &scenario->cluster;
+    uint32_t          p         = cs_n_servers(c);
+    bool              is_single = cs_capacity_is_single(scenario);
 
-    for (uint32_t i = 0; list != NULL && i < p; i++) {
-        list[i] = (server){slowdown_of(scenario, i), i};
+    *all = (servers){CS_NEW(double, p), CS_NEW(server, p)};
+    if (all->slowdown == NULL || all->sorted == NULL) {
+        return CS_NO_MEMORY(err, "r2ccl over %u servers", p);
     }
-    if (list != NULL) {
-        qsort(list, p, sizeof *list, by_slowdown);
+    for (uint32_t i = 0; i < p; i++) {
+        double most = is_single ? 1 : cs_slowdown_always(scenario, i);
+        for (uint32_t k = 0; is_single && k < cs_server_gpus(c, i); k++) {
+            most = fmax(most, cs_port_slowdown_always(scenario, cs_server_first(c, i) + k));
+        }
+        all->slowdown[i] = most;
+        all->sorted[i]   = (server){most, i};
     }
-    return list;
+    qsort(all->sorted, p, sizeof *all->sorted, by_slowdown);
+    return CS_OK;
 }
 
 /* Of the first `m` of the sorted servers? */
-static bool is_around(const server *sorted, uint32_t m, double slowdown, uint32_t number)
+static bool is_around(const servers *all, uint32_t m, uint32_t number)
 {
-    const server here = {slowdown, number};
-    return by_slowdown(&here, &sorted[m - 1]) <= 0;
+    const server here = {all->slowdown[number], number};
+    return by_slowdown(&here, &all->sorted[m - 1]) <= 0;
 }
 
-static cs_r2ccl_setting setting_of(const cs_scenario *scenario, const server *sorted, uint32_t m)
+static cs_r2ccl_setting setting_of(const cs_scenario *scenario, const servers *all, uint32_t m)
 {
     const cs_cluster *c = &scenario->cluster;
     uint32_t          p = cs_n_servers(c), g = c->gpus_per_server;
@@ -130,8 +136,8 @@ static cs_r2ccl_setting setting_of(const cs_scenario *scenario, const server *so
                                 .m                 = m,
                                 .gpus              = g,
                                 .bytes             = scenario->bytes,
-                                .slowdown          = sorted[0].slowdown,
-                                .other_slowdown    = m < p ? sorted[m].slowdown : 1,
+                                .slowdown          = all->sorted[0].slowdown,
+                                .other_slowdown    = m < p ? all->sorted[m].slowdown : 1,
                                 .alpha_s           = c->fabrics[CS_NIC].alpha_s,
                                 .s_per_byte        = 1 / c->fabrics[CS_NIC].bandwidth_Bps,
                                 .nvlink_alpha_s    = c->fabrics[CS_NVLINK].alpha_s,
@@ -139,12 +145,12 @@ static cs_r2ccl_setting setting_of(const cs_scenario *scenario, const server *so
                                 .nvlink_lanes      = lanes_of(c)};
 
     for (uint32_t i = 0; i < m; i++) {
-        t.sum_slowdown += sorted[i].slowdown;
+        t.sum_slowdown += all->sorted[i].slowdown;
     }
     for (uint32_t i = 1; i < p; i++) { /* the hops of the line, which begins behind the slowest */
-        uint32_t number = (sorted[0].number + i) % p;
-        double   here   = slowdown_of(scenario, number);
-        if (!is_around(sorted, m, here, number)) {
+        uint32_t number = (all->sorted[0].number + i) % p;
+        double   here   = all->slowdown[number];
+        if (!is_around(all, m, number)) {
             t.chain_slowdowns += before > 0 ? fmax(before, here) : 0;
             before = here;
         }
@@ -153,17 +159,17 @@ static cs_r2ccl_setting setting_of(const cs_scenario *scenario, const server *so
 }
 
 /* The order of the ring: those that are gone around, then the line behind the slowest. */
-static void order_servers(const cs_scenario *scenario, const server *sorted, uint32_t m,
+static void order_servers(const cs_scenario *scenario, const servers *all, uint32_t m,
                           uint32_t *order)
 {
     uint32_t p = cs_n_servers(&scenario->cluster), n = m;
 
     for (uint32_t i = 0; i < p; i++) {
-        uint32_t number = (sorted[0].number + i) % p;
+        uint32_t number = (all->sorted[0].number + i) % p;
         if (i < m) {
-            order[i] = sorted[i].number;
+            order[i] = all->sorted[i].number;
         }
-        if (!is_around(sorted, m, slowdown_of(scenario, number), number)) {
+        if (!is_around(all, m, number)) {
             order[n++] = number;
         }
     }
@@ -214,10 +220,10 @@ typedef struct detour {
     double           time_s;
 } detour;
 
-static detour detour_of(const cs_scenario *scenario, const server *sorted, uint32_t m,
+static detour detour_of(const cs_scenario *scenario, const servers *all, uint32_t m,
                         const r2ccl_options *o)
 {
-    detour d = {.setting = setting_of(scenario, sorted, m)};
+    detour d = {.setting = setting_of(scenario, all, m)};
 
     d.shape  = cs_r2ccl_choose(&d.setting, o->pieces, o->owners);
     d.time_s = cs_r2ccl_predict_s(&d.setting, &d.shape, NULL);
@@ -225,24 +231,24 @@ static detour detour_of(const cs_scenario *scenario, const server *sorted, uint3
 }
 
 /* Servers that are slow and can be gone around. */
-static uint32_t most_around(const cs_scenario *scenario, const server *sorted)
+static uint32_t most_around(const cs_scenario *scenario, const servers *all)
 {
     uint32_t p = cs_n_servers(&scenario->cluster), most = 0;
 
-    while (most + 2 < p && sorted[most].slowdown > 1) {
+    while (most + 2 < p && all->sorted[most].slowdown > 1) {
         most++;
     }
     return most;
 }
 
 /* Refuse what the cluster has not. */
-static cs_status check_options(const cs_scenario *scenario, const server *sorted,
+static cs_status check_options(const cs_scenario *scenario, const servers *all,
                                const r2ccl_options *o, cs_error *err)
 {
-    uint32_t p = cs_n_servers(&scenario->cluster), most = most_around(scenario, sorted);
+    uint32_t p = cs_n_servers(&scenario->cluster), most = most_around(scenario, all);
     uint32_t several = o->around != CS_AUTO ? o->around : most < 2 ? most : 2;
     uint32_t owners  = cs_r2ccl_most_owners(p, several);
-    uint64_t rest    = rest_of_part(scenario, sorted[0].slowdown);
+    uint64_t rest    = rest_of_part(scenario, all->sorted[0].slowdown);
 
     if (o->around != CS_AUTO && o->around > most) {
         return CS_FAIL(err, CS_EINVAL, "algorithm.options.around",
@@ -267,16 +273,16 @@ static cs_status check_options(const cs_scenario *scenario, const server *sorted
 }
 
 /* The best schedule that the options leave. */
-static detour best_detour(const cs_scenario *scenario, const server *sorted, const r2ccl_options *o)
+static detour best_detour(const cs_scenario *scenario, const servers *all, const r2ccl_options *o)
 {
     uint32_t p     = cs_n_servers(&scenario->cluster);
-    uint32_t most  = o->around == CS_AUTO ? most_around(scenario, sorted) : o->around;
+    uint32_t most  = o->around == CS_AUTO ? most_around(scenario, all) : o->around;
     uint32_t first = o->around == CS_AUTO ? 1 : o->around;
     detour   best  = {.time_s = (double)INFINITY};
 
     for (uint32_t m = first, last = 0; m > last; last = m, m = least(m + 1 + m / 8, most)) {
         if (o->owners == CS_AUTO || o->owners <= cs_r2ccl_most_owners(p, m)) {
-            detour d = detour_of(scenario, sorted, m, o);
+            detour d = detour_of(scenario, all, m, o);
             best     = best.shape.pieces == 0 || d.time_s < best.time_s ? d : best;
         }
     }
@@ -347,32 +353,32 @@ static cs_status weigh(const cs_scenario *scenario, detour *d, const char *const
 double cs_r2ccl_estimate_s(const cs_scenario *scenario)
 {
     const r2ccl_options free   = {.pieces = CS_AUTO, .around = CS_AUTO, .owners = CS_AUTO};
-    server             *sorted = sorted_servers(scenario);
     double              time_s = (double)INFINITY;
+    servers             all;
 
-    if (sorted != NULL) {
-        const cs_r2ccl_setting t = setting_of(scenario, sorted, 1);
+    if (list_servers(scenario, &all, NULL) == CS_OK) {
+        const cs_r2ccl_setting t = setting_of(scenario, &all, 1);
         time_s =
-            no_detour(scenario, &t) == NULL ? best_detour(scenario, sorted, &free).time_s : time_s;
+            no_detour(scenario, &t) == NULL ? best_detour(scenario, &all, &free).time_s : time_s;
     }
-    cs_free(sorted);
+    free_servers(&all);
     return time_s;
 }
 
 /* With the servers at hand. */
-static cs_status choose(const cs_scenario *scenario, const server *sorted, r2ccl_options *o,
+static cs_status choose(const cs_scenario *scenario, const servers *all, r2ccl_options *o,
                         cs_plan *plan, cs_error *err)
 {
     bool is_free = o->pieces == CS_AUTO && o->around == CS_AUTO && o->owners == CS_AUTO &&
                    o->chosen == CHOSEN_AUTO;
-    const cs_r2ccl_setting t   = setting_of(scenario, sorted, 1);
+    const cs_r2ccl_setting t   = setting_of(scenario, all, 1);
     const char *const     *why = o->chosen >= CHOSEN_RINGS ? NULL : no_detour(scenario, &t);
     detour                 d   = {.time_s = (double)INFINITY};
 
     bool is_ring = o->chosen >= CHOSEN_RINGS || why != NULL;
     if (!is_ring) {
-        CS_TRY(check_options(scenario, sorted, o, err));
-        d = best_detour(scenario, sorted, o);
+        CS_TRY(check_options(scenario, all, o, err));
+        d = best_detour(scenario, all, o);
         if (is_free) {
             CS_TRY(weigh(scenario, &d, &why, err));
         }
@@ -390,13 +396,13 @@ static cs_status choose(const cs_scenario *scenario, const server *sorted, r2ccl
 static cs_status r2ccl_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                              cs_error *err)
 {
-    server *sorted = sorted_servers(scenario);
+    servers   all;
+    cs_status status = list_servers(scenario, &all, err);
 
-    if (sorted == NULL) {
-        return CS_NO_MEMORY(err, "r2ccl over %u servers", cs_n_servers(&scenario->cluster));
+    if (status == CS_OK) {
+        status = choose(scenario, &all, options, plan, err);
     }
-    cs_status status = choose(scenario, sorted, options, plan, err);
-    cs_free(sorted);
+    free_servers(&all);
     return status;
 }
 
@@ -422,20 +428,21 @@ static void r2ccl_close(void *state)
 static cs_status begin_stream(r2ccl *s, const cs_scenario *scenario, const r2ccl_options *o,
                               cs_error *err)
 {
-    server *sorted = sorted_servers(scenario);
+    servers   all;
+    cs_status status = list_servers(scenario, &all, err);
 
-    s->servers = CS_NEW(uint32_t, cs_n_servers(&scenario->cluster));
-    if (sorted == NULL || s->servers == NULL) {
-        cs_free(sorted);
+    s->servers = status == CS_OK ? CS_NEW(uint32_t, cs_n_servers(&scenario->cluster)) : NULL;
+    if (s->servers == NULL) {
+        free_servers(&all);
         return CS_NO_MEMORY(err, "r2ccl over %u servers", cs_n_servers(&scenario->cluster));
     }
-    const cs_r2ccl_setting setting = setting_of(scenario, sorted, o->around);
-    order_servers(scenario, sorted, o->around, s->servers);
+    const cs_r2ccl_setting setting = setting_of(scenario, &all, o->around);
+    order_servers(scenario, &all, o->around, s->servers);
     s->stream = (cs_r2ccl_stream){.cluster = &scenario->cluster,
                                   .shape   = cs_r2ccl_shape_of(&setting, o->pieces, o->owners),
                                   .servers = s->servers};
     cs_r2ccl_begin(&s->stream);
-    cs_free(sorted);
+    free_servers(&all);
     return CS_OK;
 }
 
@@ -478,23 +485,22 @@ static void r2ccl_next_block(void *state, cs_block *block)
  * server at most. */
 static double r2ccl_published_form_s(const cs_scenario *scenario, const void *options)
 {
-    const cs_cluster *c = &scenario->cluster;
-    uint32_t          p = cs_n_servers(c), n_slow = 0;
-    double n_s = (double)scenario->bytes / c->gpus_per_server / c->fabrics[CS_NIC].bandwidth_Bps;
-    double slowdown = 1;
+    const cs_cluster *c    = &scenario->cluster;
+    uint32_t          p    = cs_n_servers(c);
+    double            ring = 2.0 * (p - 1) / p, published_s = (double)NAN;
+    bool              is_ring = ((const r2ccl_options *)options)->chosen >= CHOSEN_RINGS;
+    double  n_s = (double)scenario->bytes / c->gpus_per_server / c->fabrics[CS_NIC].bandwidth_Bps;
+    servers all;
 
-    bool is_ring = ((const r2ccl_options *)options)->chosen >= CHOSEN_RINGS;
-
-    for (uint32_t i = 0; i < p; i++) {
-        double here = slowdown_of(scenario, i);
-        slowdown    = fmax(slowdown, here);
-        n_slow += here > 1;
-    }
-    if (is_ring || n_slow > 1 || p < 2 || !cs_capacity_is_constant(scenario) ||
-        cs_capacity_is_single(scenario) || cs_last_arrival(scenario) > 0) {
+    if (is_ring || p < 2 || !cs_capacity_is_constant(scenario) || cs_capacity_is_single(scenario) ||
+        cs_last_arrival(scenario) > 0) {
         return (double)NAN;
     }
-    return (2.0 * (p - 1) / p + slowdown - 1) * n_s;
+    if (list_servers(scenario, &all, NULL) == CS_OK && !(all.sorted[1].slowdown > 1)) {
+        published_s = (ring + all.sorted[0].slowdown - 1) * n_s;
+    }
+    free_servers(&all);
+    return published_s;
 }
 
 /* The prediction, where it is exact: around one server, all of whose pieces are equal, with lasting
@@ -512,13 +518,13 @@ static double r2ccl_closed_form_s(const cs_scenario *scenario, const void *optio
     if (cs_capacity_is_constant(scenario) && !cs_capacity_is_single(scenario) &&
         !(cs_last_arrival(scenario) > 0) && c->servers == NULL && c->sockets <= 1 &&
         c->fabrics[CS_NVLINK].kind == CS_SWITCHED) {
-        server *sorted = sorted_servers(scenario);
-        if (sorted != NULL) {
-            const cs_r2ccl_setting t     = setting_of(scenario, sorted, o->around);
+        servers all;
+        if (list_servers(scenario, &all, NULL) == CS_OK) {
+            const cs_r2ccl_setting t     = setting_of(scenario, &all, o->around);
             const cs_r2ccl_shape   shape = cs_r2ccl_shape_of(&t, o->pieces, o->owners);
             time_s                       = cs_r2ccl_predict_s(&t, &shape, &is_exact);
         }
-        cs_free(sorted);
+        free_servers(&all);
     }
     return is_exact ? time_s : (double)NAN;
 }
