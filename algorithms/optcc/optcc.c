@@ -42,7 +42,7 @@ enum {
 };
 
 static const double CLEARLY   = 1.1;  /* predictions are better than that */
-static const double ROUGHLY   = 1.3;  /* ... and those of R2CCL than that */
+static const double ROUGHLY   = 1.3;  /* ... and those of interleaved messages than that */
 static const double NEARLY    = 1.05; /* ... and these are worth a replay */
 static const double START_UPS = 0.02; /* so much of a ring's time is worth saving */
 static const double SAME      = 1e-12;
@@ -598,7 +598,7 @@ static cs_status r2ccl_end_s(const cs_scenario *scenario, double until_s, double
 
     *time_s_p = (double)INFINITY;
     if (scenario->forecast == NULL ||
-        cs_r2ccl_estimate_s(scenario) > ROUGHLY * (until_s - first_s)) {
+        cs_r2ccl_estimate_s(scenario) > CS_R2CCL_WITHIN * (until_s - first_s)) {
         return CS_OK;
     }
     CS_TRY(cs_fastest(scenario, only, 1, &which, &time_s, err));

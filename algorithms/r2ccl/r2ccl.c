@@ -39,8 +39,7 @@ enum { CHOSEN_AUTO, CHOSEN_R2CCL, CHOSEN_RINGS /* and on: cs_rings */ };
 
 enum { MOST_TRIED = 300000 }; /* messages that are replayed whatever is predicted */
 
-static const double CLEARLY = 1.3; /* predictions are better than that */
-static const double SAME    = 1e-12;
+static const double SAME = 1e-12;
 
 typedef struct r2ccl_options {
     uint32_t pieces, around, owners;
@@ -335,8 +334,9 @@ static cs_status weigh(const cs_scenario *scenario, detour *d, const char *const
         double messages = (double)d->shape.gpus * d->shape.gpus * d->shape.p;
         bool   is_quick = messages * (d->shape.p + d->shape.pieces) < MOST_TRIED;
         bool   is_clear =
-            !is_quick && (d->time_s > CLEARLY * ring_s ||
-                          (d->time_s * CLEARLY < ring_s && d->time_s > CLEARLY * least_s));
+            !is_quick &&
+            (d->time_s > CS_R2CCL_WITHIN * ring_s ||
+             (d->time_s * CS_R2CCL_WITHIN < ring_s && d->time_s > CS_R2CCL_WITHIN * least_s));
         if (!is_clear || !is_predictable(scenario)) {
             r2ccl_options o;
             cs_plan       plan = cs_r2ccl_plan(&d->shape);

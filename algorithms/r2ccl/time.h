@@ -65,7 +65,7 @@ uint32_t cs_r2ccl_largest_group(const cs_r2ccl_shape *shape);
 /* Predicted time in seconds on alpha-beta. O(1). Around one server with healthy others: exact up to
  * the rounding of bytes where neither the ring nor the pieces wait for the chain or for NVLink
  * (`*is_exact_p`, which may be NULL: and without any rounding), within 2 % where the ring waits for
- * the chain. Otherwise a guide: within 35 % of the random cases of the tests. */
+ * the chain. Otherwise a guide, within a factor of CS_R2CCL_WITHIN. */
 double cs_r2ccl_predict_s(const cs_r2ccl_setting *setting, const cs_r2ccl_shape *shape,
                           bool *is_exact_p);
 

@@ -2,6 +2,7 @@
 /* R2CCL: an AllReduce for every number of ranks, slow servers and GPUs of a server, slowdown and
  * size; where the plain ring runs instead; what it refuses. Its time against the formulas, the ring
  * on the slow NIC and its own predictions, and what it picks. */
+#include "algorithms/r2ccl/r2ccl.h"
 #include "algorithms/r2ccl/time.h"
 #include "cs/result.h"
 #include "support/oracle.h"
@@ -699,6 +700,29 @@ Test(r2ccl_times, around_several_servers)
         double limit_s = t0 + (1 - 1 / l) * fmax(l, 1 + sum / K) * x, got_s = elapsed_s();
         cr_assert(got_s > limit_s && got_s < 1.35 * limit_s, "%s, %u around, %u owners: %g of it",
                   ct_scene_text(&scene), m, K, got_s / limit_s);
+    }
+}
+
+/* What others go by who weigh R2CCL is within the factor that they allow for. */
+Test(r2ccl_times, estimate_is_as_good_as_it_says)
+{
+    ct_rng rng = ct_rng_for(83);
+
+    for (uint32_t i = 0; i < 300; i++) {
+        uint32_t p = 3 + ct_below(&rng, 22), g = 1u << ct_below(&rng, 4);
+        uint32_t m = 1 + ct_below(&rng, p > 8 ? 4 : 1);
+        double   slow[4];
+        for (uint32_t j = 0; j < m; j++) {
+            slow[j] = j == 0 ? ct_uniform(&rng, 1.2, 4) : ct_uniform(&rng, 1, slow[0]);
+        }
+        set_servers(&scene, "r2ccl", p, g, slow, m, (uint64_t)1 << (20 + ct_below(&rng, 16)), &rng);
+        scene.scenario.cluster.fabrics[CS_NIC].alpha_s    = pow(10, ct_uniform(&rng, -7, -4));
+        scene.scenario.cluster.fabrics[CS_NVLINK].alpha_s = pow(10, ct_uniform(&rng, -7, -5));
+        double want_s                                     = cs_r2ccl_estimate_s(&scene.scenario);
+        set_pieces(CS_AUTO, R2CCL);
+        double got_s = elapsed_s();
+        cr_assert(want_s < CS_R2CCL_WITHIN * got_s && got_s < CS_R2CCL_WITHIN * want_s,
+                  "%s: %g s, estimated %g", ct_scene_text(&scene), got_s, want_s);
     }
 }
 
