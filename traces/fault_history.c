@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Histories of faults: see traces/fault_history.h. Nodes and types are found by hash tables of
- * their words; a node keeps its open faults in a list, the first one first. */
+ * their words, open faults by node and type, each a queue, the first one first. */
 #include "traces/fault_history.h"
 
 #include "base/alloc.h"
@@ -77,19 +77,22 @@ static bool make_room(word_index *index, const uint64_t *hashes)
 
 /* ---- what has been read so far ---- */
 
-typedef struct open_fault {
-    uint32_t fault, next; /* NONE: the last one */
-} open_fault;
+/* The open faults of a node and type. */
+typedef struct open_queue {
+    uint32_t node, type;
+    uint32_t first, last; /* NONE: there is none */
+} open_queue;
 
 typedef struct builder {
     cs_fault_history history; /* its lists are on the heap until they are complete */
     size_t           room_nodes, room_types, room_faults;
     uint64_t        *node_hashes, *type_hashes;
     size_t           room_node_hashes, room_type_hashes;
-    word_index       by_node, by_type;
-    uint32_t        *open; /* [n_nodes] the first open fault of a node; NONE */
-    size_t           room_open;
-    uint32_t        *next; /* [n] the next open fault of the node */
+    word_index       by_node, by_type, by_queue;
+    open_queue      *queues; /* [by_queue.n] */
+    uint64_t        *queue_hashes;
+    size_t           room_queues, room_queue_hashes;
+    uint32_t        *next; /* [n] the fault behind it in its queue; NONE */
     size_t           room_next;
 } builder;
 
@@ -99,7 +102,9 @@ static void builder_free(builder *b)
     cs_free(b->type_hashes);
     cs_free(b->by_node.slots);
     cs_free(b->by_type.slots);
-    cs_free(b->open);
+    cs_free(b->by_queue.slots);
+    cs_free(b->queues);
+    cs_free(b->queue_hashes);
     cs_free(b->next);
 }
 
@@ -109,13 +114,11 @@ static bool add_node(builder *b, const char *name, uint64_t hash)
     size_t            n = h->n_nodes;
 
     if (!cs_grow(&h->nodes, &b->room_nodes, n + 1, 64, sizeof *h->nodes) ||
-        !cs_grow(&b->node_hashes, &b->room_node_hashes, n + 1, 64, sizeof *b->node_hashes) ||
-        !cs_grow(&b->open, &b->room_open, n + 1, 64, sizeof *b->open)) {
+        !cs_grow(&b->node_hashes, &b->room_node_hashes, n + 1, 64, sizeof *b->node_hashes)) {
         return false;
     }
     h->nodes[n]       = name;
     b->node_hashes[n] = hash;
-    b->open[n]        = NONE;
     h->n_nodes++;
     return true;
 }
@@ -175,36 +178,61 @@ static uint32_t type_of(builder *b, const cs_fault_type *type)
 
 /* ---- events ---- */
 
-static bool begin_fault(builder *b, uint32_t node, uint32_t type, double time_s)
+/* The queue of a node and type, which may be new; NULL: out of memory. */
+static open_queue *queue_of(builder *b, uint32_t node, uint32_t type)
 {
-    cs_fault_history *h = &b->history;
+    uint64_t hash = (uint64_t)node << 32 | type;
+    size_t   n    = b->by_queue.n;
+
+    if (!make_room(&b->by_queue, b->queue_hashes)) {
+        return NULL;
+    }
+    size_t at = cs_mix64(hash) & (b->by_queue.room - 1);
+    for (; b->by_queue.slots[at] != NONE; at = (at + 1) & (b->by_queue.room - 1)) {
+        if (b->queue_hashes[b->by_queue.slots[at]] == hash) {
+            return &b->queues[b->by_queue.slots[at]];
+        }
+    }
+    if (!cs_grow(&b->queues, &b->room_queues, n + 1, 64, sizeof *b->queues) ||
+        !cs_grow(&b->queue_hashes, &b->room_queue_hashes, n + 1, 64, sizeof *b->queue_hashes)) {
+        return NULL;
+    }
+    b->queues[n]          = (open_queue){node, type, NONE, NONE};
+    b->queue_hashes[n]    = hash;
+    b->by_queue.slots[at] = (uint32_t)b->by_queue.n++;
+    return &b->queues[n];
+}
+
+static bool begin_fault(builder *b, open_queue *queue, double time_s)
+{
+    cs_fault_history *h     = &b->history;
+    uint32_t          fault = (uint32_t)h->n;
 
     if (!cs_grow(&h->faults, &b->room_faults, h->n + 1, 256, sizeof *h->faults) ||
         !cs_grow(&b->next, &b->room_next, h->n + 1, 256, sizeof *b->next)) {
         return false;
     }
-    h->faults[h->n]  = (cs_fault_record){time_s, (double)INFINITY, node, type};
-    b->next[h->n]    = NONE;
-    uint32_t *last_p = &b->open[node];
-    while (*last_p != NONE) {
-        last_p = &b->next[*last_p];
+    h->faults[fault] = (cs_fault_record){time_s, (double)INFINITY, queue->node, queue->type};
+    b->next[fault]   = NONE;
+    if (queue->first == NONE) {
+        queue->first = fault;
+    } else {
+        b->next[queue->last] = fault;
     }
-    *last_p = (uint32_t)h->n++;
+    queue->last = fault;
+    h->n++;
     return true;
 }
 
-/* Close the first open fault of its type; false: there is none. */
-static bool end_fault(builder *b, uint32_t node, uint32_t type, double time_s)
+/* Close the first open fault; false: there is none. */
+static bool end_fault(builder *b, open_queue *queue, double time_s)
 {
-    for (uint32_t *at_p = &b->open[node]; *at_p != NONE; at_p = &b->next[*at_p]) {
-        cs_fault_record *fault = &b->history.faults[*at_p];
-        if (fault->type == type) {
-            fault->until_s = time_s;
-            *at_p          = b->next[*at_p];
-            return true;
-        }
+    if (queue->first == NONE) {
+        return false;
     }
-    return false;
+    b->history.faults[queue->first].until_s = time_s;
+    queue->first                            = b->next[queue->first];
+    return true;
 }
 
 /* The keys of an event that it knows; others are skipped. */
@@ -239,14 +267,15 @@ static void add_event(cs_reading *r, const cs_place *item, const event_keys *key
         return;
     }
     b->history.end_s = time_s;
-    uint32_t node = node_of(b, keys->node), type = node != NONE ? type_of(b, &keys->type) : NONE;
-    if (node == NONE || type == NONE) {
+    uint32_t    node = node_of(b, keys->node), type = node != NONE ? type_of(b, &keys->type) : NONE;
+    open_queue *queue = type != NONE ? queue_of(b, node, type) : NULL;
+    if (queue == NULL) {
         CS_REFUSE_MEMORY(r, item, "a history of faults");
-    } else if (keys->is_end && !end_fault(b, node, type, time_s)) {
+    } else if (keys->is_end && !end_fault(b, queue, time_s)) {
         CS_REFUSE(r, item, CS_EINVAL,
                   "ends a fault of node '%.60s' (%.60s, %.60s) that has not begun", keys->node,
                   keys->type.class_name, keys->type.description);
-    } else if (!keys->is_end && !begin_fault(b, node, type, time_s)) {
+    } else if (!keys->is_end && !begin_fault(b, queue, time_s)) {
         CS_REFUSE_MEMORY(r, item, "a history of faults");
     }
 }

@@ -77,9 +77,33 @@ cs_status cs_config_choice_apply_lists(const cs_config_choice *choice, const cs_
     return CS_OK;
 }
 
+/* Would --set replace what options before it have added to a list? Nothing is dropped in silence.
+ */
+static cs_status keep_added(const cs_config_choice *choice, size_t i, cs_error *err)
+{
+    const cs_setting *sets = &choice->set[i].arg->sets;
+    const char       *path = choice->set[i].value;
+    size_t            n    = sets->form == CS_SET_BELOW ? strcspn(path, "=") : 0;
+
+    for (size_t j = 0; j < i && n > 0 && sets->path[0] == '\0'; j++) {
+        const char *list = choice->set[j].arg->sets.path, *end = strstr(list, "[]");
+        size_t      base = end != NULL ? (size_t)(end - list) : 0;
+        if (base >= n && strncmp(list, path, n) == 0 && (list[n] == '.' || base == n)) {
+            char origin[2 * ORIGIN_BYTES];
+            (void)snprintf(origin, sizeof origin, "--set %.*s", (int)n, path);
+            return CS_FAIL(err, CS_EINVAL, origin,
+                           "replaces what --%s has added: accepted are either of them, or --set "
+                           "before it",
+                           choice->set[j].arg->name);
+        }
+    }
+    return CS_OK;
+}
+
 cs_status cs_config_choice_apply(const cs_config_choice *choice, cs_config *config, cs_error *err)
 {
     for (size_t i = 0; i < choice->n_set; i++) {
+        CS_TRY(keep_added(choice, i, err));
         if (choice->set[i].arg->sets.form != CS_SET_LIST) {
             CS_TRY(apply(choice, i, config, err));
         }

@@ -6,6 +6,8 @@
 #include "whatif/failures.h"
 #include "whatif/whatif_json.h"
 
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 #include <string.h>
 
@@ -18,6 +20,7 @@
 #define MAX_SHAPE   100.0
 #define MAX_FACTOR  1e9
 #define MAX_OUTAGES 1e6 /* of a trial, expected */
+#define MAX_NODES   1e7 /* of a fleet, whose faults are listed by node */
 #define MAX_SERVERS 65535u
 #define MAX_CAUSES  64
 #define NOT_GIVEN   (double)NAN
@@ -109,7 +112,7 @@ static const cs_field a_word[] = {{.name = "word", .type = CS_FIELD_TEXT}, CS_FI
 static const cs_field history_fields[] = {
     CS_KEY_OF(CS_FIELD_FILE, history_keys, file, "file", .is_required = true,
               .help = "what was recorded of a fleet, relative to the configuration"),
-    CS_KEY(history_keys, nodes, "nodes", .max = 1e9, .has_null = true, .help = "servers of the fleet; null: those that are named"),
+    CS_KEY(history_keys, nodes, "nodes", .max = MAX_NODES, .has_null = true, .help = "servers of the fleet; null: those that are named"),
     CS_KEY(history_keys, length_s, "length", .unit = CS_UNIT_TIME, .is_above = true, .max = MAX_LASTS_S, .fallback = NOT_GIVEN,
            .has_null = true, .help = "of the record; null: to its last event"),
     CS_KEY_LIST(history_keys, nics, n_nics, "nics", a_word, .max = 1000, .help = "classes and descriptions of faults of a NIC; others take the server"),
@@ -348,6 +351,18 @@ static void check_servers(cs_reading *r, const cs_place *place, cs_failures *f, 
 }
 
 /* Refuse what would take for ever. */
+/* Failures of a component in so long a time, at least and up to a factor of two: renewals N with
+ * E N + 1 >= t / E min(X, t). A shape below one brings more of them early on than 1 / mtbf says.
+ * Source: K. B. Erickson, "The strong law of large numbers when the mean is undefined", Trans. AMS
+ * 185 (1973), lemma 1. */
+static double least_failures(const cs_failure_cause *cause, double mtbf_s, double duration_s)
+{
+    double scale_s = mtbf_s / gsl_sf_gamma(1 + 1 / cause->shape);
+    double part    = gsl_cdf_gamma_P(pow(duration_s / scale_s, cause->shape), 1 / cause->shape, 1);
+
+    return fmax(duration_s / mtbf_s, duration_s / (mtbf_s * part) - 1);
+}
+
 static void check_amount(cs_reading *r, const cs_place *place, const cs_whatif_job *job)
 {
     const cs_failures *f       = &job->failures;
@@ -360,8 +375,8 @@ static void check_amount(cs_reading *r, const cs_place *place, const cs_whatif_j
     }
     for (size_t i = 0; i < f->n_causes; i++) {
         double servers = f->causes[i].takes == CS_TAKES_JOB ? 1 : cs_n_servers(c) + job->spares;
-        outages += f->duration_s / (f->causes[i].mtbf_s * least) * servers *
-                   cs_cause_components(&f->causes[i], &fleet);
+        outages += least_failures(&f->causes[i], f->causes[i].mtbf_s * least, f->duration_s) *
+                   servers * cs_cause_components(&f->causes[i], &fleet);
     }
     if (outages > MAX_OUTAGES) {
         CS_REFUSE(r, place, CS_EINVAL, "%.3g failures a trial are expected: accepted are %.3g",

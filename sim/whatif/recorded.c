@@ -3,8 +3,8 @@
 #include "whatif/recorded.h"
 
 #include "base/random.h"
+#include "cs/distribution.h"
 
-#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +13,9 @@
 #define NEVER_S     1e300
 #define LEAST_SHAPE 0.2
 #define MOST_SHAPE  100.0
+
+/* Of repairs that all took as long. */
+#define LEAST_VARIATION 1e-4
 
 enum { NAME_BYTES = 48, BISECTIONS = 60, LEAST_REPAIRS = 3 };
 
@@ -159,7 +162,7 @@ cs_record_fit cs_record_fit_of(const cs_record *record, int cause, uint32_t nics
 {
     const cs_recorded      *r   = record->recorded;
     const cs_fault_history *h   = record->history;
-    cs_record_fit           fit = {.repair_shape = 1};
+    cs_record_fit           fit = {.repair_shape = 1, .repair_variation = 1};
     double                  n = 0, sum_s = 0, squares = 0;
     uint8_t                 takes = cause == CS_RECORDED_NIC ? CS_TAKES_NIC : CS_TAKES_SERVER;
 
@@ -181,7 +184,9 @@ cs_record_fit cs_record_fit_of(const cs_record *record, int cause, uint32_t nics
     double components = (double)r->n_nodes * (cause == CS_RECORDED_NIC ? nics : 1);
     fit.up_s          = fmax(components * (until_s - from_s) - fit.down_s, 0);
     if (n >= LEAST_REPAIRS && sum_s > 0) {
-        fit.repair_shape = shape_of(squares / n / (sum_s / n * (sum_s / n)) - 1);
+        double variation     = squares / n / (sum_s / n * (sum_s / n)) - 1;
+        fit.repair_shape     = shape_of(variation);
+        fit.repair_variation = fmax(variation, LEAST_VARIATION);
     }
     return fit;
 }
@@ -205,8 +210,16 @@ cs_failure_cause cs_record_cause(const cs_record_fit *fit, int cause)
     return cause_of(fit, cause, fit->failures, fit->repairs);
 }
 
+static double gamma_quantile(double shape, double u)
+{
+    const cs_distribution gamma = {.kind = CS_DISTRIBUTION_GAMMA, .shape = shape, .scale_s = 1};
+    return cs_distribution_quantile(&gamma, u);
+}
+
 cs_failure_cause cs_record_draw(const cs_record_fit *fit, int cause, double u, double v)
 {
-    return cause_of(fit, cause, gsl_cdf_gamma_Pinv(u, fit->failures + 0.5, 1),
-                    gsl_cdf_gamma_Pinv(v, fit->repairs + 0.5, 1));
+    double variation = fit->repair_variation;
+
+    return cause_of(fit, cause, gamma_quantile(fit->failures + 0.5, u),
+                    gamma_quantile(fit->repairs / variation + 0.5, v) * variation);
 }

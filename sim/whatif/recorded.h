@@ -47,6 +47,7 @@ typedef struct cs_record_fit {
     double failures, repairs; /* that began, and that ended */
     double up_s, down_s;      /* of all components together */
     double repair_shape;      /* of a Weibull distribution as variable as the repairs; 1: too few */
+    double repair_variation;  /* squared coefficient of variation of the repairs; 1: too few */
 } cs_record_fit;
 
 /* `nics` of a server. O(faults). */
@@ -57,8 +58,9 @@ cs_record_fit cs_record_fit_of(const cs_record *record, int cause, uint32_t nics
 cs_failure_cause cs_record_cause(const cs_record_fit *fit, int cause);
 
 /* The same as uncertain as it is: the rates are drawn (u, v in (0, 1)) from the gamma distributions
- * that Jeffreys' prior leaves of them. Source: G. E. P. Box, G. C. Tiao, "Bayesian Inference in
- * Statistical Analysis", 1973, section 1.3. */
+ * that Jeffreys' prior leaves of them. Repairs are gamma-distributed for that, as variable as they
+ * were: n of them say as much about their mean as n / repair_variation exponential ones. Source:
+ * G. E. P. Box, G. C. Tiao, "Bayesian Inference in Statistical Analysis", 1973, section 1.3. */
 cs_failure_cause cs_record_draw(const cs_record_fit *fit, int cause, double u, double v);
 
 #endif

@@ -499,6 +499,11 @@ Test(failures, bad_input_is_located)
     expect_no_study("\"duration\": \"1d\", \"trials\": 0, " CAUSE, "", "failures.trials");
     expect_no_study("\"duration\": \"1000y\", \"causes\": [{\"takes\": \"nic\", \"mtbf\": \"1s\"}]",
                     "", "failures a trial are expected");
+    /* 575 by their mean, but such a shape brings most of them early on. */
+    expect_no_study("\"duration\": \"10d\", \"nics\": 32, \"causes\": [{\"takes\": \"nic\", "
+                    "\"mtbf\": \"100y\", \"shape\": 0.2, \"mttr\": \"1d\"}]",
+                    ", \"cluster\": {\"ranks\": 65535, \"gpus_per_server\": 1}",
+                    "failures a trial are expected");
     expect_no_study("\"duration\": \"1d\", " CAUSE, ", \"faults\": []",
                     "faults: does not go with 'failures'");
     expect_no_study("\"duration\": \"1d\", " CAUSE,

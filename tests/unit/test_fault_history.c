@@ -80,6 +80,31 @@ Test(fault_history, many_nodes_and_types_are_told_apart)
     cs_text_free(&text);
 }
 
+/* 60,000 of one node that are all open at once: in time that does not grow with their square, and
+ * each kind is closed in the order in which it began. */
+Test(fault_history, faults_that_are_open_together, .timeout = 60)
+{
+    enum { FAULTS = 60000, KINDS = 3 };
+    cs_text          text = {0};
+    cs_fault_history h    = {.n = 0};
+    cs_error         err  = {0};
+
+    for (unsigned i = 0; i < 2 * FAULTS; i++) {
+        cs_text_add(&text,
+                    "%s{\"node_id\": \"n\", \"event_time\": %u, \"event_type\": \"fault_%s\", "
+                    "\"fault_type\": {\"Class\": \"c%u\"}}",
+                    i == 0 ? "[" : ",\n", i, i < FAULTS ? "start" : "end", i % KINDS);
+    }
+    cs_text_add(&text, "]");
+    cr_assert_eq(cs_fault_history_parse(text.data, text.length, "open", &h, &err), CS_OK);
+    cr_assert_eq(h.n, FAULTS);
+    for (unsigned i = 0; i < FAULTS; i++) {
+        cr_assert_float_eq(h.faults[i].until_s, (i + FAULTS) * 86400.0, 1e-3, "%u", i);
+    }
+    cs_fault_history_free(&h);
+    cs_text_free(&text);
+}
+
 static void expect_bad(const char *text, const char *words)
 {
     cs_fault_history h   = {.n = 0};
@@ -278,6 +303,29 @@ Test(fault_history, the_second_half_is_predicted_from_the_first)
     cs_arena_free(&arena);
     cs_outages_free(&outages);
     cs_free(faults);
+}
+
+/* Repairs that all take about as long leave less to doubt than as many that vary. */
+Test(fault_history, the_doubt_about_repairs_is_that_of_their_mean)
+{
+    double spread[3];
+
+    for (int i = 0; i < 3; i++) {
+        const cs_record_fit fit    = {.failures         = 40,
+                                      .repairs          = 40,
+                                      .up_s             = 1e6,
+                                      .down_s           = 4e4,
+                                      .repair_shape     = 1,
+                                      .repair_variation = pow(10, 2 * (i - 1))};
+        double              low_s  = cs_record_draw(&fit, CS_RECORDED_NIC, 0.5, 0.975).mttr_s;
+        double              high_s = cs_record_draw(&fit, CS_RECORDED_NIC, 0.5, 0.025).mttr_s;
+        cr_expect(low_s < 1000 && 1000 < high_s, "%g .. %g", low_s, high_s);
+        spread[i] = log(high_s / low_s);
+    }
+    /* 40 numbers of that variation: 1.96 * 2 * sqrt(variation / 40), where it is small. */
+    cr_expect_float_eq(spread[0], 3.92 * 0.1 / sqrt(40), 0.003);
+    cr_expect_float_eq(spread[1], 3.92 / sqrt(40), 0.03);
+    cr_expect_gt(spread[2], 3 * spread[1]);
 }
 
 Test(fault_history, the_example_predicts_what_it_says)

@@ -132,6 +132,20 @@ Test(run_product, what_is_wrong_for_all_is_one_error)
     }
 }
 
+/* A list that options add to is not replaced in silence by --set behind them; before them it is
+ * what they add to. */
+Test(run_product, set_keeps_what_options_add)
+{
+    ct_program_says("run -n 8 -s 1M --slow 1=2 --set 'faults=[]'", 2,
+                    "--set faults: replaces what --slow has added");
+    ct_program_says("run -n 8 -g 4 -s 1M --kill-nic 0.1 --set 'faults=[]'", 2,
+                    "--set faults: replaces what --kill-nic has added");
+    ct_program_says("run -n 8 -s 1M --late 1=1ms --set 'arrivals={}'", 2,
+                    "--set arrivals: replaces what --late has added");
+    ct_program_says("run -n 8 -s 1M --set 'faults=[]' --slow 1=2", 0, "");
+    ct_program_says("run -n 8 -s 1M --slow 1=2 --set 'faults[0].slowdown=3'", 0, "");
+}
+
 /* A range of sizes ends where sizes end, whatever the type of its numbers can hold. */
 Test(run_product, no_size_of_a_range_is_beyond_the_largest)
 {
