@@ -81,19 +81,41 @@ cs_baseline cs_baseline_predicted(const cs_scenario *scenario)
     return best;
 }
 
+/* Do the closed forms of alpha-beta hold, or nobody has said on what else it runs? */
+static bool adds_alphas(const cs_scenario *s)
+{
+    const cs_forecast *f = s->forecast;
+
+    return f == NULL || cs_closed_forms_hold(f->model, s, f->model_options, 0);
+}
+
 /* Before this no ring ends, in so many segments: the late server's neighbour gets 2 (N - 1)/N of
  * the buffer from it, nearly all of it after the last arrival, in as many messages for every
  * segment; on alpha-beta each of them holds the port for alpha. */
 static double rings_end_s(const cs_scenario *s, uint32_t segments)
 {
-    const cs_cluster  *c   = &s->cluster;
-    const cs_forecast *f   = s->forecast;
-    const cs_fabric   *nic = &c->fabrics[CS_NIC];
-    double             n = cs_n_servers(c), nics = c->gpus_per_server;
-    bool               adds = f == NULL || cs_closed_forms_hold(f->model, s, f->model_options, 0);
+    const cs_cluster *c   = &s->cluster;
+    const cs_fabric  *nic = &c->fabrics[CS_NIC];
+    double            n = cs_n_servers(c), nics = c->gpus_per_server;
 
-    return cs_last_arrival(s) + (adds ? 2 * (n - 1) * segments * nic->alpha_s : 0) +
+    return cs_last_arrival(s) + (adds_alphas(s) ? 2 * (n - 1) * segments * nic->alpha_s : 0) +
            2 * (n - 1) / n * (double)s->bytes / (nics * nic->bandwidth_Bps);
+}
+
+/* Before this no ring through all ranks ends, on several servers: what begins at the last rank goes
+ * twice around but for two hops, at each of which it pays alpha. */
+static double ring_of_all_end_s(const cs_scenario *s)
+{
+    const cs_cluster *c    = &s->cluster;
+    double            hops = c->n_ranks, nics = cs_n_servers(c), inside_s = (double)INFINITY;
+
+    for (uint32_t f = CS_NVLINK; f < cs_n_fabrics(c); f++) {
+        inside_s = fmin(inside_s, c->fabrics[f].alpha_s);
+    }
+    inside_s     = isinf(inside_s) ? 0 : inside_s;
+    double lap_s = nics * c->fabrics[CS_NIC].alpha_s + (hops - nics) * inside_s;
+    double two_s = 2 * fmax(c->fabrics[CS_NIC].alpha_s, inside_s);
+    return cs_last_arrival(s) + (adds_alphas(s) ? 2 * lap_s - two_s : 0);
 }
 
 /* Before this none of the others ends: the last rank sends the buffer, where there are 2^k of them
@@ -146,6 +168,46 @@ static cs_status try_segments(const cs_scenario *scenario, cs_baseline baseline,
     return CS_OK;
 }
 
+/* Of baselines first .. end - 1 with one segment the fastest. Rings through all ranks, of which the
+ * replay takes the longest, come last, and only where they can still be it. */
+static cs_status lead_all(const cs_scenario *scenario, uint32_t first, uint32_t end,
+                          leader *leader_p, cs_error *err)
+{
+    const cs_algorithm *some[CS_BASELINE_COUNT];
+    cs_error            refusal = {0};
+    cs_status           status  = CS_ENOTSUP;
+
+    for (int laps = 0; laps < 2; laps++) {
+        uint32_t which[CS_BASELINE_COUNT], n = 0, fastest = 0;
+        double   end_s = 0;
+        for (uint32_t b = first; b < end; b++) {
+            bool is_lap = (b == CS_BASELINE_RING || b == CS_BASELINE_NCCL_RINGS) &&
+                          !cs_one_port_kind(&scenario->cluster);
+            if (is_lap == (laps == 1)) {
+                which[n]  = b;
+                some[n++] = baselines[b];
+            }
+        }
+        if (n == 0 || (laps == 1 && ring_of_all_end_s(scenario) > leader_p->end_s)) {
+            continue;
+        }
+        cs_error  wrong = {0};
+        cs_status now   = cs_fastest(scenario, some, n, &fastest, &end_s, &wrong);
+        if (now != CS_OK && !cs_status_is_refusal(now)) {
+            return CS_FAIL(err, now, wrong.where, "%s", wrong.message);
+        }
+        refusal       = refusal.status == CS_OK ? wrong : refusal;
+        status        = now == CS_OK ? CS_OK : status;
+        bool is_first = which[fastest] < (uint32_t)leader_p->choice.baseline;
+        if (now == CS_OK && (end_s < leader_p->end_s || (end_s <= leader_p->end_s && is_first) ||
+                             leader_p->choice.baseline == CS_BASELINE_AUTO)) {
+            *leader_p = (leader){{(cs_baseline)which[fastest], 1}, end_s};
+        }
+    }
+    return status == CS_OK ? CS_OK
+                           : CS_FAIL(err, refusal.status, refusal.where, "%s", refusal.message);
+}
+
 /* With 1 segment, or as many as are asked for: of those that can end before the limit. */
 static cs_status lead(const cs_scenario *scenario, const cs_baseline_choice *asked, double limit_s,
                       leader *leader_p, cs_error *err)
@@ -153,8 +215,8 @@ static cs_status lead(const cs_scenario *scenario, const cs_baseline_choice *ask
     bool     is_free  = asked->baseline == CS_BASELINE_AUTO;
     bool     no_flat  = limit_s <= flat_end_s(scenario);
     bool     no_rings = limit_s <= rings_end_s(scenario, 1);
-    uint32_t first = no_flat ? CS_BASELINE_RING : CS_BASELINE_CIRCULANT, fastest = 0;
-    uint32_t end = no_rings ? CS_BASELINE_RING : CS_BASELINE_COUNT;
+    uint32_t first    = no_flat ? CS_BASELINE_RING : CS_BASELINE_CIRCULANT;
+    uint32_t end      = no_rings ? CS_BASELINE_RING : CS_BASELINE_COUNT;
 
     if (!is_free) {
         bool is_out = (uint32_t)asked->baseline < first || (uint32_t)asked->baseline >= end;
@@ -169,10 +231,7 @@ static cs_status lead(const cs_scenario *scenario, const cs_baseline_choice *ask
         return cs_fallback_elapsed_s(baselines[first], asked->segments, scenario, &leader_p->end_s,
                                      err);
     }
-    CS_TRY(cs_fastest(scenario, &baselines[first], end - first, &fastest, &leader_p->end_s, err));
-    leader_p->choice.baseline = (cs_baseline)(first + fastest);
-    leader_p->choice.segments = 1;
-    return CS_OK;
+    return lead_all(scenario, first, end, leader_p, err);
 }
 
 cs_status cs_baseline_before(const cs_scenario *scenario, double limit_s,
