@@ -49,7 +49,7 @@ static const struct {
     {"parallel-rings-7", 24, 505},
     {"late-gpu", 51, 674},
     {"failures", 64, 271},
-    {"validation", 374, 1432},
+    {"validation", 376, 1437},
     {"servers-late", 60, 842},
     {"servers-slow", 28, 368},
     {"servers-table", 42, 750},
