@@ -137,9 +137,18 @@ static void serve_per_rank(cs_ports *ports, double message_gap_s, const cs_trans
     }
 }
 
+/* The port among those of a fabric; with `switches` one end may be a switch. */
+static inline uint32_t switched_port(const cs_ports *ports, uint32_t here, uint32_t there,
+                                     bool switches)
+{
+    return switches && here >= ports->n_ranks ? ports->n_ranks + there : here;
+}
+
 /* Switched ports of constant and equal rates, of several fabrics: single chunks, and exchanges by
  * the general function. */
-static void serve_switched(cs_ports *ports, const cs_transfer *transfers, size_t count)
+__attribute__((always_inline)) static inline void serve_switched(cs_ports          *ports,
+                                                                 const cs_transfer *transfers,
+                                                                 size_t count, bool switches)
 {
     const lane l = lane_of(ports);
 
@@ -150,13 +159,14 @@ static void serve_switched(cs_ports *ports, const cs_transfer *transfers, size_t
             serve_general(ports, t, 1, (alpha_beta_options){0, 0}, NULL);
             continue;
         }
-        double *tx    = &l.tx_free_s[ports->port_base[fabric] + t->src];
-        double *rx    = &l.rx_free_s[ports->port_base[fabric] + t->dst];
-        double  ready = l.ready_s[t->src * l.n_slots + t->src_slot];
-        double *sink  = &l.ready_s[t->dst * l.n_slots + t->dst_slot];
-        double  start = cs_later(*tx, *rx);
-        double  data  = (t->flags & CS_OWN_SRC) != 0 ? start : ready;
-        double  end   = cs_later(start, data) + ports->alpha_s[fabric] +
+        uint32_t base  = ports->port_base[fabric];
+        double  *tx    = &l.tx_free_s[base + switched_port(ports, t->src, t->dst, switches)];
+        double  *rx    = &l.rx_free_s[base + switched_port(ports, t->dst, t->src, switches)];
+        double   ready = l.ready_s[t->src * l.n_slots + t->src_slot];
+        double  *sink  = &l.ready_s[t->dst * l.n_slots + t->dst_slot];
+        double   start = cs_later(*tx, *rx);
+        double   data  = (t->flags & CS_OWN_SRC) != 0 ? start : ready;
+        double   end   = cs_later(start, data) + ports->alpha_s[fabric] +
                      (double)(int64_t)t->bytes * ports->s_per_byte[fabric];
         bool adds = cs_transfer_op(t) == CS_OP_REDUCE && (t->flags & CS_OWN_DST) == 0;
 
@@ -225,8 +235,10 @@ static void alpha_beta_serve(cs_ports *ports, const void *options, const cs_tran
         serve_uniform(ports, o->message_gap_s, transfers, count);
     } else if (is_fast && (ports->uses & CS_USES_JOIN) == 0) {
         serve_per_rank(ports, o->message_gap_s, transfers, count);
+    } else if (is_plain && is_switched(ports) && (ports->uses & CS_USES_SWITCH) != 0) {
+        serve_switched(ports, transfers, count, true);
     } else if (is_plain && is_switched(ports)) {
-        serve_switched(ports, transfers, count);
+        serve_switched(ports, transfers, count, false);
     } else {
         for (size_t i = 0, parts; i < count; i += parts) {
             parts = cs_message_parts(&transfers[i], count - i);
@@ -277,4 +289,5 @@ const cs_model cs_model_alpha_beta = {
     .message_cost      = alpha_beta_message_cost,
     .closed_forms_hold = alpha_beta_closed_forms_hold,
     .alpha_holds_port  = true,
+    .takes_switches    = true,
 };

@@ -966,4 +966,5 @@ const cs_model cs_model_flow = {
     .latency_s     = flow_latency_s,
     .closed_forms_hold = flow_closed_forms_hold,
     .alpha_holds_port  = true,
+    .takes_switches    = true,
 };

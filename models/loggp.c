@@ -144,4 +144,5 @@ const cs_model cs_model_loggp = {
     .latency_s        = loggp_latency_s,
     .message_cost     = loggp_message_cost,
     .alpha_holds_port = false,
+    .takes_switches   = true,
 };

@@ -38,8 +38,12 @@ void cs_link_name(const cs_ports *ports, uint32_t link, char *text, size_t text_
                        sends ? "out of" : "into", rank, sends ? "to" : "from",
                        cs_server_first(c, cs_server_of(c, rank)) + port % g);
     } else {
+        bool is_switch = port >= ports->n_ranks;
         (void)snprintf(text, text_bytes, "%s %s rank %u", fabrics[fabric],
-                       sends ? "out of" : "into", port);
+                       is_switch ? (sends ? "out of the switch to" : "into the switch from")
+                       : sends   ? "out of"
+                                 : "into",
+                       port % ports->n_ranks);
     }
 }
 
@@ -66,10 +70,11 @@ double cs_port_s_per_byte(const cs_ports *ports, uint32_t port, double now_s)
         if (port >= ports->port_base[f]) {
             bool     is_direct = ports->cluster->fabrics[f].kind == CS_DIRECT;
             uint32_t each      = is_direct ? ports->cluster->gpus_per_server : 1;
-            return cs_own_s_per_byte(ports, f, (port - ports->port_base[f]) / each);
+            uint32_t rank      = (port - ports->port_base[f]) / each;
+            return cs_own_s_per_byte(ports, f, rank % ports->n_ranks); /* or of the switch to it */
         }
     }
-    return nic_s_per_byte(ports, port, now_s);
+    return nic_s_per_byte(ports, port % ports->n_ranks, now_s);
 }
 
 uint32_t cs_links_of_nic(const cs_ports *ports, uint32_t rank, uint32_t *links)

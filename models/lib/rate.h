@@ -17,8 +17,9 @@ static inline double cs_flow_end_s(const cs_ports *ports, const cs_transfer *t, 
 {
     double bytes = (double)(int64_t)t->bytes;
 
-    if (fabric != CS_NIC) {
-        return from_s + bytes * cs_own_s_per_byte(ports, fabric, t->src);
+    if (fabric != CS_NIC) { /* of a switch's port: as the GPU's, whose number is smaller */
+        uint32_t rank = t->src < t->dst ? t->src : t->dst;
+        return from_s + bytes * cs_own_s_per_byte(ports, fabric, rank);
     }
     if (ports->profiles != NULL) {
         return cs_rate_end_s(&ports->profiles[t->src], &ports->profiles[t->dst], from_s, bytes);

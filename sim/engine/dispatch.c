@@ -108,7 +108,7 @@ struct cs_dispatch {
                                          begins with, until it comes; 0: it has. Or NULL */
     link_driver   *drivers;           /* [2 * n_ranks] sending, then receiving; or NULL */
     uint32_t      *n_driven;          /* [2 * n_ports] messages, or NULL */
-    uint32_t      *newest;            /* [n_ranks][n_slots] version, 0: resolved */
+    uint32_t      *newest;            /* [n_ends][n_slots] version, 0: resolved */
     double        *rank_free_s;       /* [n_ranks] arrival, or a barrier behind it */
     uint32_t      *by_arrival;        /* late ranks, first one first */
     uint32_t       n_late, n_arrived; /* of them */
@@ -848,7 +848,7 @@ static cs_status slots_await(cs_dispatch *d)
 {
     uint32_t span = d->job->plan.starts_own ? d->job->plan.n_chunks : 0;
 
-    d->coming = CS_ARENA_NEW(&d->arena, uint32_t, d->ports.n_ranks);
+    d->coming = CS_ARENA_NEW(&d->arena, uint32_t, d->ports.n_ends);
     if (d->coming == NULL || pool_reserve(&d->versions, sizeof(version_item), d->n_late) != CS_OK) {
         return CS_ENOMEM;
     }
@@ -923,7 +923,7 @@ static cs_status open_parts(cs_dispatch *d, cs_error *err)
     d->now_s        = d->ports.first_s;
     d->kept.first_s = d->ports.first_s;
     d->last_end_s   = d->ports.first_s;
-    d->newest = CS_ARENA_NEW(&d->arena, uint32_t, (size_t)d->ports.n_ranks * job->plan.n_slots);
+    d->newest = CS_ARENA_NEW(&d->arena, uint32_t, (size_t)d->ports.n_ends * job->plan.n_slots);
     if (d->newest == NULL || sort_arrivals(d) != CS_OK || queues_open(d) != CS_OK ||
         (d->ports.ranks_relay ? slots_await(d) : queues_close_late(d)) != CS_OK) {
         return CS_NO_MEMORY(err, "the transfers that are under way");

@@ -27,7 +27,7 @@ typedef struct search {
     uint32_t            n_slots;
     cause              *causes;       /* [transfers] */
     uint32_t           *tx, *rx;      /* [n_ports] the transfer that ended last there, or NOBODY */
-    uint32_t           *slot;         /* [n_ranks][n_slots] the one that wrote it last */
+    uint32_t           *slot;         /* [n_ends][n_slots] the one that wrote it last */
     uint32_t            fence, last;  /* the last transfer before the last fence, and of all */
     uint32_t            fence_except; /* who did not wait at the fence */
 } search;
@@ -49,14 +49,14 @@ static uint32_t *new_marks(cs_arena *arena, size_t count)
 
 static cs_status open_search(search *s, cs_error *err)
 {
-    size_t n_ranks = s->scenario->cluster.n_ranks;
+    size_t ends = cs_n_ends(&s->scenario->cluster);
 
-    cs_ports_place(&s->ports, &s->scenario->cluster);
+    cs_ports_place(&s->ports, &s->scenario->cluster, CS_USES_SWITCH);
     s->n_slots = cs_recording_slots(s->recording);
     s->causes  = CS_ARENA_NEW(&s->arena, cause, s->recording->n_transfers);
     s->tx      = new_marks(&s->arena, s->ports.n_ports);
     s->rx      = new_marks(&s->arena, s->ports.n_ports);
-    s->slot    = new_marks(&s->arena, n_ranks * s->n_slots);
+    s->slot    = new_marks(&s->arena, ends * s->n_slots);
     s->fence   = NOBODY;
     s->last    = NOBODY;
     return s->causes != NULL && s->tx != NULL && s->rx != NULL && s->slot != NULL
@@ -116,12 +116,18 @@ static void consider_port(const search *s, candidate *best, const cs_transfer *t
     }
 }
 
+/* Switches are there from the begin. */
+static double arrival_of(const search *s, uint32_t end)
+{
+    return cs_is_switch(&s->scenario->cluster, end) ? 0 : cs_arrival(s->scenario, end);
+}
+
 /* The cause with the latest end; the data before ports, because ties are common in lockstep and
  * the data tell more. The first part of a message waits for the data of all `parts`. */
 static cause cause_of(const search *s, const cs_transfer *t, size_t parts, double start_s,
                       uint32_t tx, uint32_t rx)
 {
-    double    src = cs_arrival(s->scenario, t->src), dst = cs_arrival(s->scenario, t->dst);
+    double    src = arrival_of(s, t->src), dst = arrival_of(s, t->dst);
     double    both_s = src > dst ? src : dst; /* behind the start of a rank that relays */
     candidate best   = {.cause = {NOBODY, CS_WAIT_ARRIVAL}, .start_s = start_s};
 

@@ -51,11 +51,26 @@ double cs_job_closed_form_s(const cs_job *job)
                : (double)NAN;
 }
 
+/* Also of a plan, where there is one already. */
 static cs_status check_model(const cs_job *job, cs_error *err)
 {
-    return job->model != NULL && job->model->check != NULL
-               ? job->model->check(&job->scenario, &job->model_options, err)
-               : CS_OK;
+    if (job->model == NULL) {
+        return CS_OK;
+    }
+    if ((job->plan.uses & CS_USES_SWITCH) != 0 && job->scenario.cluster.topology != NULL) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.topology",
+                       "%s lets the switches of servers add up, which no topology has: accepted is "
+                       "{\"kind\": \"crossbar\"}",
+                       job->algorithm->name);
+    }
+    if ((job->plan.uses & CS_USES_SWITCH) != 0 && !job->model->takes_switches) {
+        return CS_FAIL(err, CS_ENOTSUP, "model.name",
+                       "model %s has no switches that add up, which %s needs: accepted are "
+                       "alpha-beta, loggp and flow",
+                       job->model->name, job->algorithm->name);
+    }
+    return job->model->check != NULL ? job->model->check(&job->scenario, &job->model_options, err)
+                                     : CS_OK;
 }
 
 /* What algorithms that choose among schedules ask: a job of its own. */
@@ -144,7 +159,8 @@ cs_bound_context cs_job_bounds(const cs_job *job)
                                 .alpha_per_message    = !shared,
                                 .is_round_synchronous = job->plan.is_round_synchronous,
                                 .ranks_relay          = job->plan.own_ready_s != NULL,
-                                .uses_trees           = job->plan.uses_trees};
+                                .uses_trees           = job->plan.uses_trees,
+                                .uses_switches        = (job->plan.uses & CS_USES_SWITCH) != 0};
 
     for (uint32_t f = 0; f < CS_FABRICS; f++) {
         context.latency_s[f] = model->latency_s(&job->scenario, &job->model_options, f);

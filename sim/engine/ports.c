@@ -13,12 +13,14 @@ static uint32_t ports_of_rank(const cs_cluster *cluster, uint32_t fabric)
     return is_direct ? cluster->gpus_per_server : 1;
 }
 
-void cs_ports_place(cs_ports *ports, const cs_cluster *cluster)
+void cs_ports_place(cs_ports *ports, const cs_cluster *cluster, uint32_t uses)
 {
-    uint32_t fabrics = cs_n_fabrics(cluster);
+    uint32_t fabrics  = cs_n_fabrics(cluster);
+    bool     switches = (uses & CS_USES_SWITCH) != 0;
 
     ports->cluster = cluster;
     ports->n_ranks = cluster->n_ranks;
+    ports->n_ends  = switches ? cs_n_ends(cluster) : cluster->n_ranks;
     if (cs_waits_for_links(cluster, CS_NVLINK)) {
         ports->links_at_once = cs_links_at_once(cluster, CS_NVLINK);
     }
@@ -27,6 +29,9 @@ void cs_ports_place(cs_ports *ports, const cs_cluster *cluster)
         ports->alpha_s[f]    = cluster->fabrics[f].alpha_s;
         ports->s_per_byte[f] = 1.0 / cluster->fabrics[f].bandwidth_Bps;
         ports->n_ports += cluster->n_ranks * ports_of_rank(cluster, f);
+        if (switches && cluster->fabrics[f].kind == CS_SWITCHED) {
+            ports->n_ports += cluster->n_ranks;
+        }
     }
 }
 
@@ -142,7 +147,7 @@ static cs_status allocate(cs_ports *ports, cs_arena *arena, const cs_plan *plan)
     ports->latest_s  = CS_ARENA_NEW(arena, double, ports->links_at_once);
     ports->tx_free_s = CS_ARENA_NEW(arena, double, ports->n_ports);
     ports->rx_free_s = CS_ARENA_NEW(arena, double, ports->n_ports);
-    ports->ready_s   = CS_ARENA_NEW(arena, double, (size_t)plan->n_slots * ports->n_ranks);
+    ports->ready_s   = CS_ARENA_NEW(arena, double, (size_t)plan->n_slots * ports->n_ends);
     if ((plan->uses & CS_USES_SHARED) != 0) {
         ports->tx_group = CS_ARENA_NEW(arena, uint32_t, ports->n_ports);
         ports->rx_group = CS_ARENA_NEW(arena, uint32_t, ports->n_ports);
@@ -154,7 +159,7 @@ static cs_status allocate(cs_ports *ports, cs_arena *arena, const cs_plan *plan)
         ports->latest_s == NULL) {
         return CS_ENOMEM;
     }
-    size_t n_slots = ports->first_s == 0 ? 0 : (size_t)plan->n_slots * ports->n_ranks;
+    size_t n_slots = ports->first_s == 0 ? 0 : (size_t)plan->n_slots * ports->n_ends;
     for (size_t i = 0; i < n_slots; i++) {
         ports->ready_s[i] = ports->first_s;
     }
@@ -172,11 +177,12 @@ static cs_status allocate(cs_ports *ports, cs_arena *arena, const cs_plan *plan)
 static cs_status list_arrivals(cs_ports *ports, cs_arena *arena, const cs_scenario *s,
                                const double *own_ready_s)
 {
-    double *arrival = CS_ARENA_NEW(arena, double, ports->n_ranks);
+    double *arrival = CS_ARENA_NEW(arena, double, ports->n_ends);
 
-    for (uint32_t r = 0; arrival != NULL && r < ports->n_ranks; r++) {
-        double own_s = own_ready_s != NULL ? own_ready_s[r] : 0;
-        arrival[r]   = fmax(cs_arrival(s, r), own_s) + ports->first_s;
+    for (uint32_t r = 0; arrival != NULL && r < ports->n_ends; r++) {
+        bool   is_rank = r < ports->n_ranks;
+        double own_s   = own_ready_s != NULL && is_rank ? own_ready_s[r] : 0;
+        arrival[r]     = fmax(is_rank ? cs_arrival(s, r) : 0, own_s) + ports->first_s;
     }
     ports->arrival_s = arrival;
     return arrival == NULL ? CS_ENOMEM : CS_OK;
@@ -193,7 +199,7 @@ static cs_status describe(cs_ports *ports, cs_arena *arena, const cs_scenario *s
                         .first_s     = first_s,
                         .last_end_s  = -(double)INFINITY,
                         .ranks_relay = plan->own_ready_s != NULL};
-    cs_ports_place(ports, &scenario->cluster);
+    cs_ports_place(ports, &scenario->cluster, plan->uses);
     CS_TRY(list_arrivals(ports, arena, scenario, plan->own_ready_s));
     if (!cs_nics_are_even(scenario)) {
         CS_TRY(cs_capacity_is_constant(scenario) ? slow_constant(ports, arena, scenario)

@@ -7,8 +7,8 @@
 #include "cs/model.h"
 
 /* Number the ports of the cluster's fabrics: port_base, n_ports and what else the cluster says; no
- * state. */
-void cs_ports_place(cs_ports *ports, const cs_cluster *cluster);
+ * state. `uses` is a plan's. */
+void cs_ports_place(cs_ports *ports, const cs_cluster *cluster, uint32_t uses);
 
 /* What network models need of `ports`: numbering, rates of every port and arrivals, no port state
  * and no slots. All memory is the arena's. O(n_ranks + steps). */

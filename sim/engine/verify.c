@@ -36,16 +36,17 @@ static void fill_words(cs_fingerprints *f)
 cs_status cs_fingerprints_open(cs_fingerprints *f, cs_arena *arena, const cs_scenario *scenario,
                                const cs_plan *plan, cs_error *err)
 {
-    uint32_t n = scenario->cluster.n_ranks;
+    uint32_t n = scenario->cluster.n_ranks, ends = cs_plan_ends(plan, &scenario->cluster);
 
     *f       = (cs_fingerprints){.scenario = scenario,
                                  .n_ranks  = n,
+                                 .n_ends   = ends,
                                  .n_chunks = plan->n_chunks,
                                  .n_slots  = plan->n_slots,
                                  .in_slots = plan->is_reactive};
-    f->rank  = CS_ARENA_NEW(arena, cs_rank_print, n);
+    f->rank  = CS_ARENA_NEW(arena, cs_rank_print, ends);
     f->chunk = CS_ARENA_NEW(arena, cs_chunk_print, plan->n_chunks);
-    f->value = CS_ARENA_NEW(arena, uint64_t, (size_t)plan->n_slots * n);
+    f->value = CS_ARENA_NEW(arena, uint64_t, (size_t)plan->n_slots * ends);
     if (f->rank == NULL || f->chunk == NULL || f->value == NULL) {
         return CS_NO_MEMORY(err, "the fingerprints of %u ranks", n);
     }
@@ -260,6 +261,11 @@ bool cs_fingerprints_hold(const cs_fingerprints *f)
             return false;
         }
     }
+    for (uint32_t s = f->n_ranks; s < f->n_ends; s++) {
+        if (f->rank[s].done != 0) {
+            return false;
+        }
+    }
     return true;
 }
 
@@ -274,10 +280,10 @@ enum { COUNTED_RANKS = 64, BLOCK = 512, NO_CHUNK = -1 };
 typedef struct contributions {
     const cs_scenario *scenario;
     cs_fingerprints    prints;
-    uint32_t           n, n_chunks;
+    uint32_t           n, n_ends, n_chunks;
     bool               counts_all; /* n <= COUNTED_RANKS */
-    int64_t           *holds;      /* [n][n_slots] chunk, or NO_CHUNK */
-    uint16_t          *count;      /* [n][n_slots][n] contributions, saturating */
+    int64_t           *holds;      /* [n_ends][n_slots] chunk, or NO_CHUNK */
+    uint16_t          *count;      /* [n_ends][n_slots][n] contributions, saturating */
     uint8_t           *done;       /* [n_chunks][n] times */
     uint32_t           round;
     cs_verdict        *verdict;
@@ -327,6 +333,9 @@ static bool check_done(contributions *held, size_t at, uint32_t rank, uint32_t c
     const cs_chunks chunks = cs_chunks_of(held->scenario, held->n_chunks);
     uint32_t        who    = cs_chunk_contributor(&chunks, chunk);
 
+    if (rank >= held->n) {
+        return fail_at(held, rank, chunk, "a switch is done with it, which is owed nothing");
+    }
     if (!cs_chunk_is_owed(&chunks, chunk, rank)) {
         return fail_at(held, rank, chunk, "it is not owed to that rank");
     }
@@ -366,7 +375,7 @@ static bool count_chunk(contributions *held, const cs_transfer *t, uint32_t k)
     }
     held->holds[to] = chunk;
     if (held->counts_all) {
-        own[t->src % COUNTED_RANKS] = 1;
+        own[t->src % COUNTED_RANKS] = t->src < held->n;
         add_counts(held, to, (t->flags & CS_OWN_SRC) != 0 ? own : held->count + from * held->n,
                    adds);
         if (cs_transfer_op(t) == CS_OP_EXCHANGE) {
@@ -421,7 +430,7 @@ static bool check_complete(contributions *held)
 static cs_status open_contributions(contributions *held, cs_arena *arena, const cs_plan *plan,
                                     cs_error *err)
 {
-    size_t cells  = (size_t)plan->n_slots * held->n;
+    size_t cells  = (size_t)plan->n_slots * held->n_ends;
     size_t counts = held->counts_all ? cells * held->n : 1;
 
     held->holds = CS_ARENA_NEW(arena, int64_t, cells);
@@ -475,6 +484,7 @@ cs_status cs_locate_error(const cs_job *job, cs_verdict *verdict, cs_error *err)
     cs_arena      arena = {0};
     contributions held  = {.scenario   = &job->scenario,
                            .n          = n,
+                           .n_ends     = cs_plan_ends(&job->plan, &job->scenario.cluster),
                            .n_chunks   = job->plan.n_chunks,
                            .counts_all = n <= COUNTED_RANKS,
                            .verdict    = verdict};

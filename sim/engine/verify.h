@@ -28,11 +28,11 @@ typedef struct cs_rank_print {
 
 typedef struct cs_fingerprints {
     const cs_scenario *scenario;
-    uint32_t           n_ranks, n_chunks;
+    uint32_t           n_ranks, n_ends, n_chunks; /* ends: cs_plan_ends() */
     size_t             n_slots;
-    cs_rank_print     *rank;        /* [n_ranks] */
+    cs_rank_print     *rank;        /* [n_ends]; of a switch the word is 0 */
     cs_chunk_print    *chunk;       /* [n_chunks] */
-    uint64_t          *value;       /* [n_ranks][n_slots] */
+    uint64_t          *value;       /* [n_ends][n_slots] */
     uint64_t           differences; /* 0 while every done value was right */
     bool               in_slots;    /* final values are in slots at the end: is_reactive */
     const bool        *is_out;      /* [n_ranks] or NULL: cs_fingerprints_leave_out() */

@@ -60,6 +60,12 @@ static void add_us(cs_text *text, const char *key, int64_t time_ps)
                 time_ps % PS_PER_US);
 }
 
+/* Of a rank its number, of a switch one behind those of the cluster and of the links. */
+static uint32_t pid_of(const drawing *d, uint32_t end)
+{
+    return cs_is_switch(&d->scenario->cluster, end) ? end + 2 : end;
+}
+
 /* Open an event and leave it open: the caller adds what else it has, and the closing brace. */
 static void begin_event(cs_text *text, const char *phase, uint32_t pid, uint32_t tid, int64_t at_ps)
 {
@@ -82,7 +88,7 @@ static void add_late(drawing *d)
 
 static cs_status grow_writers(drawing *d, size_t n_slots)
 {
-    size_t n_ranks = d->scenario->cluster.n_ranks;
+    size_t ends = cs_n_ends(&d->scenario->cluster);
 
     if (n_slots <= d->n_slots) {
         return CS_OK;
@@ -90,11 +96,11 @@ static cs_status grow_writers(drawing *d, size_t n_slots)
     if (n_slots < 2 * d->n_slots) {
         n_slots = 2 * d->n_slots;
     }
-    writer *writers = cs_realloc(d->writers, n_slots * n_ranks, sizeof *writers);
+    writer *writers = cs_realloc(d->writers, n_slots * ends, sizeof *writers);
     if (writers == NULL) {
         return CS_ENOMEM;
     }
-    for (size_t i = d->n_slots * n_ranks; i < n_slots * n_ranks; i++) {
+    for (size_t i = d->n_slots * ends; i < n_slots * ends; i++) {
         writers[i] = (writer){.tid = CS_TID_ARRIVAL};
     }
     d->writers = writers;
@@ -115,36 +121,39 @@ static void add_slice(drawing *d, const cs_transfer *t, const message *m, uint32
     cs_text    *text = &d->text;
     const char *op   = op_name(cs_transfer_op(t));
 
-    begin_event(text, "X", direction == CS_TX ? m->src : m->dst, tid, start_ps);
+    begin_event(text, "X", pid_of(d, direction == CS_TX ? m->src : m->dst), tid, start_ps);
     add_us(text, "dur", end_ps - start_ps);
     cs_text_add(text, ",\"name\":\"%s c%" PRIu32, op, t->chunk);
     if (t->span > 1) {
         cs_text_add(text, "-%" PRIu32, t->chunk + t->span - 1u);
     }
+    uint32_t peer      = direction == CS_TX ? m->dst : m->src;
+    bool     is_switch = cs_is_switch(&d->scenario->cluster, peer);
     cs_text_add(text,
-                " %s %" PRIu32 "\",\"cat\":\"%s\",\"args\":{\"op\":\"%s\",\"chunk\":%" PRIu32
+                " %s %s%" PRIu32 "\",\"cat\":\"%s\",\"args\":{\"op\":\"%s\",\"chunk\":%" PRIu32
                 ",\"span\":%u,\"bytes\":%" PRIu64 ",\"round\":%" PRIu32 "}}",
-                direction == CS_TX ? "->" : "<-", direction == CS_TX ? m->dst : m->src,
+                direction == CS_TX ? "->" : "<-", is_switch ? "switch " : "",
+                is_switch ? peer - d->scenario->cluster.n_ranks : peer,
                 cs_fabric_name(cs_transfer_fabric(t)), op, t->chunk, t->span, t->bytes, t->round);
 }
 
 static void add_arrow(drawing *d, const cs_transfer *t, const message *m, uint32_t tid,
                       int64_t start_ps)
 {
-    size_t        n_ranks = d->scenario->cluster.n_ranks;
-    const writer *latest  = NULL;
+    size_t        ends   = cs_n_ends(&d->scenario->cluster);
+    const writer *latest = NULL;
 
     for (size_t i = 0; i < t->span && !m->is_own; i++) {
-        const writer *w = &d->writers[(m->src_slot + i) * n_ranks + m->src];
+        const writer *w = &d->writers[(m->src_slot + i) * ends + m->src];
         if (w->tid != CS_TID_ARRIVAL && (latest == NULL || w->end_ps > latest->end_ps)) {
             latest = w;
         }
     }
     if (latest != NULL) {
         static const char rest[] = ",\"id\":%" PRIu64 ",\"name\":\"data\",\"cat\":\"data\"%s}";
-        begin_event(&d->text, "s", m->src, latest->tid, latest->middle_ps);
+        begin_event(&d->text, "s", pid_of(d, m->src), latest->tid, latest->middle_ps);
         cs_text_add(&d->text, rest, d->n_messages, "");
-        begin_event(&d->text, "f", m->src, tid, start_ps);
+        begin_event(&d->text, "f", pid_of(d, m->src), tid, start_ps);
         cs_text_add(&d->text, rest, d->n_messages, ",\"bp\":\"e\"");
     }
 }
@@ -172,10 +181,10 @@ static cs_status draw_message(drawing *d, const cs_transfer *t, const message *m
 
 static void set_writers(drawing *d, uint32_t rank, uint16_t slot, uint16_t span, writer w)
 {
-    size_t n_ranks = d->scenario->cluster.n_ranks;
+    size_t ends = cs_n_ends(&d->scenario->cluster);
 
     for (size_t i = 0; i < span; i++) {
-        d->writers[(slot + i) * n_ranks + rank] = w;
+        d->writers[(slot + i) * ends + rank] = w;
     }
 }
 
@@ -231,13 +240,16 @@ static void add_name(cs_text *text, uint32_t pid, uint32_t tid, const char *what
         pid, tid, what);
 }
 
-static void add_names(drawing *d, uint32_t rank)
+static void add_names(drawing *d, uint32_t end)
 {
-    const cs_track_list *list = &d->tracks.ranks[rank];
+    const cs_track_list *list = &d->tracks.ranks[end];
     cs_text             *text = &d->text;
+    uint32_t             rank = pid_of(d, end), n_ranks = d->scenario->cluster.n_ranks;
+    bool                 is_switch = end >= n_ranks;
 
     add_name(text, rank, 0, "process_name");
-    cs_text_add(text, "\"name\":\"rank %" PRIu32 "\"}}", rank);
+    cs_text_add(text, "\"name\":\"%s %" PRIu32 "\"}}", is_switch ? "switch" : "rank",
+                is_switch ? end - n_ranks : end);
     add_name(text, rank, 0, "process_sort_index");
     cs_text_add(text, "\"sort_index\":%" PRIu32 "}}", rank);
     add_name(text, rank, CS_TID_ARRIVAL, "thread_name");
@@ -380,10 +392,10 @@ static cs_status draw_transfers(drawing *d, const cs_recording *recording)
 
 static cs_status draw(drawing *d, const cs_recording *recording, const cs_link_counters *counters)
 {
-    uint32_t n_ranks = d->scenario->cluster.n_ranks;
+    uint32_t n_ranks = d->scenario->cluster.n_ranks, ends = cs_n_ends(&d->scenario->cluster);
 
-    d->end_s = CS_NEW(double, n_ranks);
-    if (d->end_s == NULL || cs_tracks_init(&d->tracks, n_ranks) != CS_OK) {
+    d->end_s = CS_NEW(double, ends);
+    if (d->end_s == NULL || cs_tracks_init(&d->tracks, ends) != CS_OK) {
         return CS_ENOMEM;
     }
     cs_text_add(&d->text,
@@ -392,8 +404,10 @@ static cs_status draw(drawing *d, const cs_recording *recording, const cs_link_c
                 n_ranks);
     add_late(d);
     cs_status status = draw_transfers(d, recording);
-    for (uint32_t rank = 0; rank < n_ranks && status == CS_OK; rank++) {
-        add_names(d, rank);
+    for (uint32_t rank = 0; rank < ends && status == CS_OK; rank++) {
+        if (rank < n_ranks || d->tracks.ranks[rank].count > 0) {
+            add_names(d, rank);
+        }
     }
     add_counters(d);
     if (status == CS_OK) {

@@ -17,14 +17,15 @@ static bool is_slow(const cs_scenario *scenario, uint32_t rank, const cs_interva
 
 static uint32_t stage_of(const cs_scenario *scenario, const cs_transfer *t, const cs_interval *when)
 {
-    bool          from  = is_slow(scenario, t->src, when);
-    bool          to    = is_slow(scenario, t->dst, when);
-    cs_grid_place place = from && to ? CS_BETWEEN_SLOW : from ? CS_FROM_SLOW : CS_BETWEEN_HEALTHY;
+    bool          is_nic = cs_transfer_fabric(t) == CS_NIC;
+    bool          from   = is_nic && is_slow(scenario, t->src, when);
+    bool          to     = is_nic && is_slow(scenario, t->dst, when);
+    cs_grid_place place  = from && to ? CS_BETWEEN_SLOW : from ? CS_FROM_SLOW : CS_BETWEEN_HEALTHY;
 
     if (to && !from) {
         place = CS_TO_SLOW;
     }
-    if (cs_transfer_fabric(t) != CS_NIC) {
+    if (!is_nic) {
         place = CS_IN_SERVER;
     }
     return 3 * (uint32_t)place + (uint32_t)cs_transfer_op(t);
@@ -111,17 +112,20 @@ static uint32_t row_of(const cs_grid *grid, uint32_t rank, uint32_t fabric, uint
 static cs_status add_bar(cs_grid *grid, cs_tracks *tracks, size_t transfer, uint32_t rank,
                          uint32_t peer, uint32_t direction)
 {
-    const cs_interval   *when = &grid->recording.intervals[transfer];
-    uint32_t             f    = cs_transfer_fabric(&grid->recording.transfers[transfer]), tid;
-    cs_track             port = {.direction = direction, .fabric = f, .peer = CS_NO_PEER};
-    const cs_track_list *list = &tracks->ranks[rank];
-    double               ps   = 1e12;
+    const cs_interval *when = &grid->recording.intervals[transfer];
+    uint32_t           f    = cs_transfer_fabric(&grid->recording.transfers[transfer]), tid;
+    cs_track           port = {.direction = direction, .fabric = f, .peer = CS_NO_PEER};
+    double             ps   = 1e12;
 
+    if (rank >= tracks->n_ranks) { /* a switch: it is seen where the GPU's port is */
+        return CS_OK;
+    }
     if (cs_tracks_place(tracks, rank, port, (int64_t)(when->start_s * ps + 0.5),
                         (int64_t)(when->end_s * ps + 0.5), &tid) != CS_OK) {
         return CS_ENOMEM;
     }
-    cs_grid_bar bar = {transfer, row_of(grid, rank, f, direction), 0, peer};
+    const cs_track_list *list = &tracks->ranks[rank];
+    cs_grid_bar          bar  = {transfer, row_of(grid, rank, f, direction), 0, peer};
     for (size_t i = 0; i < list->count; i++) {
         bar.lane = list->tracks[i].tid == tid ? list->tracks[i].lane : bar.lane;
     }

@@ -49,7 +49,7 @@ void cs_link_counters_name(const cs_link_counters *counters, uint32_t link,
 {
     cs_ports ports = {0};
 
-    cs_ports_place(&ports, counters->cluster);
+    cs_ports_place(&ports, counters->cluster, 0); /* models that count have no switches */
     cs_link_name(&ports, link, name, CS_COUNTED_NAME_BYTES);
 }
 

@@ -104,7 +104,7 @@ static void name_shared(const cs_scenario *s, const cs_recording *seen, cs_model
     uint32_t links[CS_MAX_LINKS_OF_WAY];
     cs_ports ports = {0};
 
-    cs_ports_place(&ports, &s->cluster);
+    cs_ports_place(&ports, &s->cluster, CS_USES_SWITCH);
     uint32_t n = way_of(&ports, &row->transfer, false, links);
 
     for (uint32_t k = 0; k < n && row->n_shared < CS_MOST_SHARED; k++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Ports are numbered as the replay numbers them: one per rank and direction in a switched
  * fabric, one per ordered pair of a server in a direct one. A port's busy time is the union of its
- * messages, which come in the order of their starts.
+ * messages, which come in the order of their starts. Those of switches are those of their GPUs.
  */
 #include "output/port_stats.h"
 
@@ -59,8 +59,12 @@ static void count_way(cs_port_stats *stats, const cs_transfer *t, uint32_t src, 
 {
     uint32_t fabric = cs_transfer_fabric(t);
 
-    count_message(cs_port_stats_at(stats, true, fabric, src, dst), t, interval);
-    count_message(cs_port_stats_at(stats, false, fabric, dst, src), t, interval);
+    if (!cs_is_switch(stats->cluster, src)) {
+        count_message(cs_port_stats_at(stats, true, fabric, src, dst), t, interval);
+    }
+    if (!cs_is_switch(stats->cluster, dst)) {
+        count_message(cs_port_stats_at(stats, false, fabric, dst, src), t, interval);
+    }
 }
 
 static cs_status count_block(void *user, const cs_block *block, const cs_interval *intervals,

@@ -143,10 +143,15 @@ static void count_links(cs_usage *usage, uint32_t src, uint32_t dst, uint32_t fa
 static void count_way(cs_usage *usage, const cs_transfer *t, uint32_t src, uint32_t dst,
                       cs_interval when)
 {
-    uint32_t fabric = cs_transfer_fabric(t);
+    const cs_cluster *c      = &usage->scenario->cluster;
+    uint32_t          fabric = cs_transfer_fabric(t);
 
-    count_port(usage, 2 * (size_t)fabric, src, dst, when, (double)t->bytes);
-    count_port(usage, 2 * (size_t)fabric + 1, dst, src, when, (double)t->bytes);
+    if (!cs_is_switch(c, src)) {
+        count_port(usage, 2 * (size_t)fabric, src, dst, when, (double)t->bytes);
+    }
+    if (!cs_is_switch(c, dst)) {
+        count_port(usage, 2 * (size_t)fabric + 1, dst, src, when, (double)t->bytes);
+    }
     if (usage->panels[usage->n_panels - 1].is_links) {
         count_links(usage, src, dst, fabric, when, (double)t->bytes);
     }

@@ -137,6 +137,11 @@ cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text
     if (formats[format].draw != NULL) {
         return formats[format].draw(job, out, err);
     }
+    if ((job->plan.uses & CS_USES_SWITCH) != 0) {
+        return CS_FAIL(err, CS_ENOTSUP, "format",
+                       "switches add up in %s, which this format cannot say: accepted is svg",
+                       job->algorithm->name);
+    }
     cs_status status = record_and_write(&list, job, format, out, err);
     cs_recording_free(&list.recording);
     return status;

@@ -22,6 +22,7 @@ typedef struct cs_bound_context {
     bool is_round_synchronous;           /* cs_plan */
     bool ranks_relay;                    /* ... before they come (cs_plan.own_ready_s) */
     bool uses_trees;                     /* cs_plan */
+    bool uses_switches;                  /* switches add up and pass on (CS_USES_SWITCH) */
     bool shares_ports;                   /* several transfers may flow through a port at once, each
                                             with a part of its rate (SHARED groups of a fluid
                                             model). False for port models: they serve one by one */
@@ -36,6 +37,8 @@ typedef struct cs_bound {
                                of a result. Otherwise it is printed, but labelled */
     bool counts_data; /* it counts what depends on the data of ranks that have come, not ports that
                          are closed before: it holds where ranks relay, too */
+    bool in_network;  /* it holds where switches add up and pass on, and is general there alone; all
+                         others presume that ranks do it */
     /* Seconds after the first arrival, or NAN where the bound does not apply. */
     double (*seconds)(const cs_bound_context *context);
 } cs_bound;

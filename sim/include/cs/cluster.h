@@ -204,6 +204,27 @@ static inline uint32_t cs_n_servers(const cs_cluster *cluster)
                                : cluster->uneven->n_servers;
 }
 
+/* Beside the ranks, what schedules may send to and from: the switch that joins the GPUs of a server
+ * by NVLink. It adds up and passes on (CS_USES_SWITCH in cs/schedule.h), has no contribution of its
+ * own and is owed nothing. Its port to a GPU is as fast as the GPU's, which is its only neighbour,
+ * so that GPUs' ports are all that limits. Switches have the numbers behind the ranks', server by
+ * server. */
+static inline uint32_t cs_switch_of(const cs_cluster *cluster, uint32_t server)
+{
+    return cluster->n_ranks + server;
+}
+
+static inline bool cs_is_switch(const cs_cluster *cluster, uint32_t end)
+{
+    return end >= cluster->n_ranks;
+}
+
+/* Ranks and switches. */
+static inline uint32_t cs_n_ends(const cs_cluster *cluster)
+{
+    return cluster->n_ranks + cs_n_servers(cluster);
+}
+
 /* The rate of a port of `fabric` in a server, each direction. */
 static inline double cs_server_Bps(const cs_cluster *cluster, uint32_t server, uint32_t fabric)
 {

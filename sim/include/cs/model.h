@@ -33,6 +33,7 @@ typedef struct cs_rate_profile {
 typedef struct cs_ports {
     const cs_cluster *cluster;
     uint32_t          n_ranks;
+    uint32_t          n_ends;                /* n_ranks, and the switches that take part */
     uint32_t          n_ports;               /* of all fabrics together */
     uint32_t          port_base[CS_FABRICS]; /* first port of a fabric */
     double            alpha_s[CS_FABRICS];
@@ -41,8 +42,8 @@ typedef struct cs_ports {
     uint32_t         *tx_group, *rx_group;    /* [n_ports] round + 1 of the last SHARED
                                                  transfer, or NULL: none is used */
     uint32_t      n_slots;                    /* per rank */
-    double       *ready_s;                    /* [n_ranks][n_slots] */
-    const double *arrival_s;                  /* [n_ranks] <= 0, unless ranks relay: when their own
+    double       *ready_s;                    /* [n_ends][n_slots] */
+    const double *arrival_s;                  /* [n_ends] <= 0, unless ranks relay: when their own
                                                  contributions are there */
     bool ranks_relay;                         /* ports are open before that (own_ready_s of the
                                                  plan) */
@@ -60,7 +61,8 @@ typedef struct cs_ports {
                           ports are free when messages end */
 } cs_ports;
 
-/* Port of `src` on the way to `dst` (for the receiving side swap them). */
+/* Port of `src` on the way to `dst` (for the receiving side swap them). A switch has one to each
+ * GPU, numbered as the GPU's, behind those of the ranks. */
 static inline uint32_t cs_port_of(const cs_ports *ports, uint32_t fabric, uint32_t here,
                                   uint32_t there)
 {
@@ -69,7 +71,7 @@ static inline uint32_t cs_port_of(const cs_ports *ports, uint32_t fabric, uint32
     if (c->fabrics[fabric].kind == CS_DIRECT) {
         return ports->port_base[fabric] + here * c->gpus_per_server + cs_local_rank(c, there);
     }
-    return ports->port_base[fabric] + here;
+    return ports->port_base[fabric] + (here < ports->n_ranks ? here : ports->n_ranks + there);
 }
 
 /* Of a port of `rank` to the others of its server, or of its NIC as long as it is healthy. */
@@ -200,6 +202,7 @@ typedef struct cs_model {
      * NULL, also as the answer: this model itself. */
     const struct cs_model *(*forecasts_by)(const void *options, cs_options *theirs);
     bool alpha_holds_port; /* a message occupies its ports for that long too */
+    bool takes_switches;   /* on a crossbar it serves streams with CS_USES_SWITCH */
 } cs_model;
 
 /* Do messages share ports, other than one after the other, in streams of a plan that `uses` this

@@ -20,6 +20,8 @@
  * Every rank must become DONE exactly once for every chunk that the collective owes it, which
  * is how a schedule is verified without storing it.
  * In a CS_OP_EXCHANGE both ends keep the sum, each in its slot.
+ * A switch (cs_switch_of()) may stand for one end of a transfer inside its server: it has slots as
+ * ranks have, nothing of its own to begin with, and is done with nothing.
  *
  * A transfer may span several consecutive chunks in as many consecutive slots; it is one
  * message of `bytes` bytes and all of them are ready at its end.
@@ -57,7 +59,7 @@ enum {
 };
 
 typedef struct cs_transfer {
-    uint32_t src, dst;  /* ranks, src != dst */
+    uint32_t src, dst;  /* ranks, src != dst; with CS_USES_SWITCH one may be a switch */
     uint32_t chunk;     /* first chunk */
     uint16_t src_slot;  /* where the source keeps the first chunk */
     uint16_t dst_slot;  /* where the destination keeps it */
@@ -179,6 +181,7 @@ enum {
     CS_USES_SPAN     = 1u << 2, /* some span > 1 */
     CS_USES_NVLINK   = 1u << 3,
     CS_USES_JOIN     = 1u << 4,
+    CS_USES_SWITCH   = 1u << 5, /* switches add up and pass on (cs_switch_of()) */
 };
 
 /* When a transfer held its ports. */
@@ -218,6 +221,12 @@ typedef struct cs_plan {
     const char *note;      /* what the user should be told about the choice, static text; or NULL */
     void *prepared; /* what the algorithm keeps for its streams (cs_algorithm.release), or NULL */
 } cs_plan;
+
+/* Who has slots: the ranks, and switches where they take part. */
+static inline uint32_t cs_plan_ends(const cs_plan *plan, const cs_cluster *cluster)
+{
+    return (plan->uses & CS_USES_SWITCH) != 0 ? cs_n_ends(cluster) : cluster->n_ranks;
+}
 
 /* Part `index` of `total` split in `parts`: the first total % parts parts are one byte
  * larger. Nothing is lost and nothing enlarged. */

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* AllReduce by an NVSwitch that adds up and passes on (NVLink SHARP), in one server.
+ *
+ * The buffer is h heads times `pieces` pieces; head j owns pieces j, j + h, .. For a piece every
+ * GPU sends its contribution to the switch, which gives the sum to the head (multimem.ld_reduce);
+ * the head sends it back once, and the switch passes it on to all GPUs (a multicast store). A GPU's
+ * port so carries x (1 + 1/h) bytes each way: x once for all, and 1/h of it twice as a head. With
+ * `local_add` the head adds its own contribution itself and keeps the sum: exactly x, which is the
+ * bound in_network. Contributions run `ahead` pieces ahead of the multicasts, so that both
+ * directions of all ports are busy. In the limit of many pieces, over ports of l seconds per byte:
+ *
+ *   T = (1 + 1/h) x l                          with local_add (or aware): x l
+ *
+ * With `aware` the ranks that are there add up among themselves while they wait for the last one,
+ * whose contribution then goes to the heads, which are the others: x l after it has come, like
+ * local_add without it, but the switch's part is done before.
+ *
+ * Sources: B. Klenk et al., "An In-Network Architecture for Accelerating Shared-Memory
+ * Multiprocessor Collectives", ISCA 2020; what NCCL does with it, from its public source
+ * (sim/doc/nccl.md).
+ */
+#include "algorithms/lib/accept.h"
+#include "base/alloc.h"
+
+#include <math.h>
+
+enum { MOST_PIECES = 4096, MOST_CHUNKS = 65534, MOST_AUTO = 256, AHEAD = 4 };
+
+typedef struct nvls_options {
+    uint32_t pieces, heads;
+    bool     local_add, aware;
+} nvls_options;
+
+static const cs_field nvls_table[] = {
+    CS_OPTION_AUTO(nvls_options, pieces, 1, MOST_PIECES, "pieces of a head's part of the buffer"),
+    CS_OPTION_AUTO(nvls_options, heads, 1, CS_MAX_RANKS,
+                   "GPUs that take sums from the switch; auto: all (NCCL: 32 at most)"),
+    CS_OPTION(nvls_options, local_add, 0, 0, 1,
+              "heads add their own contributions, and keep the sums, without the switch"),
+    CS_OPTION(nvls_options, aware, 0, 0, 1,
+              "the others add up before the last rank comes; they are the heads"),
+    CS_FIELD_END,
+};
+
+static const cs_fabric *nvlink(const cs_scenario *scenario)
+{
+    return &scenario->cluster.fabrics[CS_NVLINK];
+}
+
+/* The number of pieces that ends first: a port has h + 1 messages (with local_add h) of each of
+ * them, and `fill` more before and behind. */
+static uint32_t best_pieces(const cs_scenario *scenario, const nvls_options *o)
+{
+    double alpha_s = nvlink(scenario)->alpha_s, h = o->heads, each = h + (o->local_add ? 0 : 1);
+    double x_s    = (double)scenario->bytes / nvlink(scenario)->bandwidth_Bps;
+    double fill   = AHEAD + 3;
+    double pieces = alpha_s > 0 ? sqrt(fill * x_s / (h * each * alpha_s)) : MOST_AUTO;
+    double most   = fmin(MOST_AUTO, fmin((double)scenario->bytes / h, MOST_CHUNKS / h));
+
+    return (uint32_t)fmax(1, fmin(round(pieces), floor(most)));
+}
+
+static cs_status refuse_cluster(const cs_scenario *scenario, cs_error *err)
+{
+    const cs_cluster *c = &scenario->cluster;
+
+    if (cs_n_servers(c) > 1 || c->gpus_per_server < 2) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.gpus_per_server",
+                       "nvls runs inside one server: accepted is %u, as many as there are GPUs",
+                       c->n_ranks);
+    }
+    if (nvlink(scenario)->kind != CS_SWITCHED || c->sockets > 1) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.nvlink.kind",
+                       "nvls needs an NVSwitch that joins all GPUs of the server: accepted is "
+                       "switched, with one socket");
+    }
+    return CS_OK;
+}
+
+static cs_status nvls_check(const cs_scenario *scenario, void *options, cs_plan *plan,
+                            cs_error *err)
+{
+    nvls_options *o = options;
+    uint32_t      n = scenario->cluster.n_ranks;
+
+    CS_TRY(refuse_cluster(scenario, err));
+    uint32_t members = n - (o->aware ? 1 : 0);
+    if (o->heads != CS_AUTO && o->heads > members) {
+        return CS_FAIL(err, CS_EINVAL, "algorithm.options.heads",
+                       "%u heads of %u GPUs: accepted are 1 .. %u and auto", o->heads, members,
+                       members);
+    }
+    o->local_add = o->local_add || o->aware;
+    if (o->heads == CS_AUTO) {
+        o->heads = (uint32_t)fmin(members, fmax(1, fmin((double)scenario->bytes, MOST_CHUNKS)));
+    }
+    if (o->pieces == CS_AUTO) {
+        o->pieces = best_pieces(scenario, o);
+    }
+    uint64_t chunks = (uint64_t)o->heads * o->pieces;
+    if (chunks > MOST_CHUNKS || chunks > scenario->bytes) {
+        return CS_FAIL(err, CS_EINVAL, "algorithm.options.pieces",
+                       "%u pieces of %u heads and %llu bytes: accepted are %d pieces in all, of at "
+                       "least a byte",
+                       o->pieces, o->heads, (unsigned long long)scenario->bytes, MOST_CHUNKS);
+    }
+    *plan = (cs_plan){.n_chunks         = (uint32_t)chunks,
+                      .n_slots          = o->aware ? (uint32_t)chunks : AHEAD + 1,
+                      .n_rounds         = (uint32_t)(chunks * (o->aware ? 5 : 4)),
+                      .uses             = CS_USES_NVLINK | CS_USES_SWITCH,
+                      .ignores_arrivals = !o->aware};
+    return CS_OK;
+}
+
+/* ---- the stream ---- */
+
+/* What is done with one piece. */
+typedef enum unit_kind {
+    UNIT_REDUCE, /* contributions to the switch, their sum to the head */
+    UNIT_ADD,    /* aware: the last rank's contribution to the head */
+    UNIT_CAST,   /* the sum to the switch, and from there to all */
+} unit_kind;
+
+typedef struct nvls {
+    const cs_scenario *scenario;
+    nvls_options       o;
+    uint32_t           n, chunks, slots, late; /* late: n, where nobody is left out at first */
+    uint32_t           ahead, ahead_adds;      /* of reductions and additions before multicasts */
+    uint64_t           total;                  /* units */
+    uint64_t           unit;                   /* next */
+    uint32_t           message;                /* ... and of its messages the next one */
+    uint32_t           round;
+} nvls;
+
+/* The rank of a head: they are spread over the ranks that are there. */
+static uint32_t head_of(const nvls *s, uint32_t chunk)
+{
+    uint32_t members = s->n - (s->o.aware ? 1 : 0);
+    uint32_t place   = (uint32_t)((uint64_t)(chunk % s->o.heads) * members / s->o.heads);
+
+    return place + (place >= s->late);
+}
+
+/* Unit number `unit`: first the reductions and additions that run ahead; then for every piece its
+ * multicast, the next addition and the next reduction. */
+static unit_kind unit_at(const nvls *s, uint64_t unit, uint32_t *chunk_p)
+{
+    uint64_t left = unit, period = s->o.aware ? 3 : 2;
+
+    if (left < s->ahead) {
+        *chunk_p = (uint32_t)left;
+        return UNIT_REDUCE;
+    }
+    left -= s->ahead;
+    if (left < s->ahead_adds) {
+        *chunk_p = (uint32_t)left;
+        return UNIT_ADD;
+    }
+    left -= s->ahead_adds;
+    uint32_t at = (uint32_t)(left / period), part = (uint32_t)(left % period);
+    *chunk_p = at + (part == 0 ? 0 : part == 1 && s->o.aware ? s->ahead_adds : s->ahead);
+    return part == 0 ? UNIT_CAST : part == 1 && s->o.aware ? UNIT_ADD : UNIT_REDUCE;
+}
+
+/* Messages among the GPUs and the switch, as many as fit: the first `one` is the head's or the
+ * sum's, the others are those of the ranks. */
+typedef struct piece {
+    uint32_t chunk, head, slot;
+    uint64_t bytes;
+} piece;
+
+static cs_transfer transfer_of(const nvls *s, const piece *p, uint32_t src, uint32_t dst, cs_op op,
+                               uint32_t flags)
+{
+    return (cs_transfer){.src       = src,
+                         .dst       = dst,
+                         .chunk     = p->chunk,
+                         .src_slot  = (uint16_t)p->slot,
+                         .dst_slot  = (uint16_t)p->slot,
+                         .bytes     = p->bytes,
+                         .round     = s->round,
+                         .span      = 1,
+                         .flags     = (uint8_t)flags,
+                         .op_fabric = cs_op_fabric(op, CS_NVLINK)};
+}
+
+/* Contributions of ranks from `s->message` on, then the sum to the head. True: the unit is done. */
+static bool reduce_piece(nvls *s, const piece *p, cs_block *block)
+{
+    uint32_t hub   = cs_switch_of(&s->scenario->cluster, 0);
+    uint32_t skips = s->o.local_add ? p->head : s->n;
+    uint32_t first = 0;
+
+    while (first == skips || first == s->late) {
+        first++;
+    }
+    for (; s->message < s->n && block->count < block->capacity; s->message++) {
+        if (s->message != skips && s->message != s->late) {
+            block->transfers[block->count++] = transfer_of(
+                s, p, s->message, hub, s->message == first ? CS_OP_COPY : CS_OP_REDUCE, CS_OWN_SRC);
+        }
+    }
+    if (s->message < s->n || block->count == block->capacity) {
+        return false;
+    }
+    s->round++;
+    if (first == s->n) { /* the head alone is there */
+        return true;
+    }
+    uint32_t flags = s->o.local_add ? CS_OWN_DST | (s->o.aware ? 0u : CS_DONE_DST) : 0u;
+    block->transfers[block->count++] =
+        transfer_of(s, p, hub, p->head, s->o.local_add ? CS_OP_REDUCE : CS_OP_COPY, flags);
+    return true;
+}
+
+/* The last rank's contribution. */
+static bool add_piece(nvls *s, const piece *p, cs_block *block)
+{
+    bool is_alone = s->n == 2; /* nobody has added anything to the head's own contribution */
+
+    if (block->count == block->capacity) {
+        return false;
+    }
+    block->transfers[block->count++] =
+        transfer_of(s, p, s->late, p->head, CS_OP_REDUCE,
+                    CS_OWN_SRC | CS_DONE_DST | (is_alone ? CS_OWN_DST : 0u));
+    return true;
+}
+
+static bool cast_piece(nvls *s, const piece *p, cs_block *block)
+{
+    uint32_t hub   = cs_switch_of(&s->scenario->cluster, 0);
+    uint32_t skips = s->o.local_add ? p->head : s->n;
+
+    if (s->message == 0) {
+        if (block->count == block->capacity) {
+            return false;
+        }
+        block->transfers[block->count++] = transfer_of(s, p, p->head, hub, CS_OP_COPY, 0);
+        s->message                       = 1;
+        s->round++;
+    }
+    for (; s->message <= s->n && block->count < block->capacity; s->message++) {
+        if (s->message - 1 != skips) {
+            block->transfers[block->count++] =
+                transfer_of(s, p, hub, s->message - 1, CS_OP_COPY, CS_DONE_DST);
+        }
+    }
+    return s->message > s->n;
+}
+
+static void nvls_next_block(void *state, cs_block *block)
+{
+    nvls *s = state;
+
+    block->count = 0;
+    for (; s->unit < s->total; s->unit++) {
+        piece     p;
+        unit_kind kind = unit_at(s, s->unit, &p.chunk);
+        bool      done = p.chunk >= s->chunks; /* nothing is left to run ahead */
+
+        if (!done) {
+            p.head  = head_of(s, p.chunk);
+            p.slot  = p.chunk % s->slots;
+            p.bytes = cs_split(s->scenario->bytes, s->chunks, p.chunk);
+            done    = kind == UNIT_REDUCE ? reduce_piece(s, &p, block)
+                      : kind == UNIT_ADD  ? add_piece(s, &p, block)
+                                          : cast_piece(s, &p, block);
+            s->round += done;
+        }
+        if (!done) {
+            return;
+        }
+        s->message = 0;
+    }
+}
+
+static cs_status nvls_open(const cs_scenario *scenario, const void *options, void **state_p,
+                           cs_error *err)
+{
+    const nvls_options *o = options;
+    nvls               *s = CS_NEW(nvls, 1);
+
+    if (s == NULL) {
+        return CS_NO_MEMORY(err, "nvls");
+    }
+    *s = (nvls){.scenario = scenario,
+                .o        = *o,
+                .n        = scenario->cluster.n_ranks,
+                .chunks   = o->heads * o->pieces,
+                .late     = scenario->cluster.n_ranks};
+    for (uint32_t r = 0; o->aware && r < s->n; r++) {
+        s->late = s->late == s->n || cs_arrival(scenario, r) > cs_arrival(scenario, s->late)
+                      ? r
+                      : s->late;
+    }
+    s->slots      = o->aware ? s->chunks : AHEAD + 1;
+    s->ahead      = o->aware ? s->chunks : AHEAD < s->chunks ? AHEAD : s->chunks;
+    s->ahead_adds = o->aware ? (AHEAD < s->chunks ? AHEAD : s->chunks) : 0;
+    s->total      = s->ahead + s->ahead_adds + (uint64_t)s->chunks * (o->aware ? 3 : 2);
+    *state_p      = s;
+    return CS_OK;
+}
+
+static void nvls_close(void *state)
+{
+    cs_free(state);
+}
+
+/* What its ports carry, without alpha or the filling of the pipeline. */
+static double nvls_published_form_s(const cs_scenario *scenario, const void *options)
+{
+    const nvls_options *o     = options;
+    double              times = 1 + (o->local_add ? 0 : 1.0 / o->heads);
+
+    return cs_last_arrival(scenario) +
+           times * (double)scenario->bytes / nvlink(scenario)->bandwidth_Bps;
+}
+
+const cs_algorithm cs_algorithm_nvls = {
+    .name          = "nvls",
+    .summary       = "the NVSwitch adds up and passes on: every byte leaves a GPU once, and a head "
+                     "once more",
+    .source        = "B. Klenk et al., ISCA 2020; NCCL's NVLS",
+    .collectives   = 1u << CS_ALLREDUCE,
+    .options       = nvls_table,
+    .options_bytes = sizeof(nvls_options),
+    .check         = nvls_check,
+    .open          = nvls_open,
+    .next_block    = nvls_next_block,
+    .close         = nvls_close,
+    .published_form_s = nvls_published_form_s,
+};
