@@ -106,7 +106,7 @@ static cs_status nvls_check(const cs_scenario *scenario, void *options, cs_plan 
     }
     *plan = (cs_plan){.n_chunks         = (uint32_t)chunks,
                       .n_slots          = o->aware ? (uint32_t)chunks : AHEAD + 1,
-                      .n_rounds         = (uint32_t)(chunks * (o->aware ? 5 : 4)),
+                      .n_rounds         = (uint32_t)(chunks * (o->aware ? 3 : 2)),
                       .uses             = CS_USES_NVLINK | CS_USES_SWITCH,
                       .ignores_arrivals = !o->aware};
     return CS_OK;
@@ -128,7 +128,8 @@ typedef struct nvls {
     uint32_t           ahead, ahead_adds;      /* of reductions and additions before multicasts */
     uint64_t           total;                  /* units */
     uint64_t           unit;                   /* next */
-    uint32_t           message;                /* ... and of its messages the next one */
+    uint32_t           message;                /* ... and of its messages that of this rank */
+    bool               is_cast;                /* the switch has the sum */
     uint32_t           round;
 } nvls;
 
@@ -162,8 +163,7 @@ static unit_kind unit_at(const nvls *s, uint64_t unit, uint32_t *chunk_p)
     return part == 0 ? UNIT_CAST : part == 1 && s->o.aware ? UNIT_ADD : UNIT_REDUCE;
 }
 
-/* Messages among the GPUs and the switch, as many as fit: the first `one` is the head's or the
- * sum's, the others are those of the ranks. */
+/* A piece while its messages are made. */
 typedef struct piece {
     uint32_t chunk, head, slot;
     uint64_t bytes;
@@ -184,69 +184,86 @@ static cs_transfer transfer_of(const nvls *s, const piece *p, uint32_t src, uint
                          .op_fabric = cs_op_fabric(op, CS_NVLINK)};
 }
 
-/* Contributions of ranks from `s->message` on, then the sum to the head. True: the unit is done. */
+static uint32_t hub_of(const nvls *s)
+{
+    return cs_switch_of(&s->scenario->cluster, 0);
+}
+
+/* One message, if it fits. */
+static bool put_one(const nvls *s, const piece *p, uint32_t src, uint32_t dst, cs_op op,
+                    uint32_t flags, cs_block *block)
+{
+    if (block->count == block->capacity) {
+        return false;
+    }
+    block->transfers[block->count++] = transfer_of(s, p, src, dst, op, flags);
+    return true;
+}
+
+/* A message between the switch and each rank but two, from `s->message` on, as many as fit. True:
+ * that was all. */
+static bool put_all(nvls *s, const piece *p, bool to_switch, uint32_t skips, cs_block *block)
+{
+    const uint32_t    hub   = hub_of(s);
+    const cs_transfer model = to_switch ? transfer_of(s, p, 0, hub, CS_OP_REDUCE, CS_OWN_SRC)
+                                        : transfer_of(s, p, hub, 0, CS_OP_COPY, CS_DONE_DST);
+    const uint64_t    tail  = cs_tail_of(&model);
+    const uint32_t    slots = cs_slots(p->slot, p->slot), late = to_switch ? s->late : s->n;
+    size_t            count = block->count;
+    uint32_t          rank  = s->message;
+
+    for (; rank < s->n && count < block->capacity; rank++) {
+        if (rank != skips && rank != late) {
+            cs_transfer_put(&block->transfers[count++], to_switch ? rank : hub,
+                            to_switch ? hub : rank, p->chunk, slots, p->bytes, tail);
+        }
+    }
+    block->count = count;
+    s->message   = rank;
+    return rank == s->n;
+}
+
+/* Contributions to the switch, of which the first one begins the sum, then the sum to the head. */
 static bool reduce_piece(nvls *s, const piece *p, cs_block *block)
 {
-    uint32_t hub   = cs_switch_of(&s->scenario->cluster, 0);
-    uint32_t skips = s->o.local_add ? p->head : s->n;
-    uint32_t first = 0;
+    uint32_t skips = s->o.local_add ? p->head : s->n, first = 0;
+    uint32_t flags = s->o.local_add ? CS_OWN_DST | (s->o.aware ? 0u : CS_DONE_DST) : 0u;
 
     while (first == skips || first == s->late) {
         first++;
     }
-    for (; s->message < s->n && block->count < block->capacity; s->message++) {
-        if (s->message != skips && s->message != s->late) {
-            block->transfers[block->count++] = transfer_of(
-                s, p, s->message, hub, s->message == first ? CS_OP_COPY : CS_OP_REDUCE, CS_OWN_SRC);
-        }
-    }
-    if (s->message < s->n || block->count == block->capacity) {
-        return false;
-    }
-    s->round++;
     if (first == s->n) { /* the head alone is there */
         return true;
     }
-    uint32_t flags = s->o.local_add ? CS_OWN_DST | (s->o.aware ? 0u : CS_DONE_DST) : 0u;
-    block->transfers[block->count++] =
-        transfer_of(s, p, hub, p->head, s->o.local_add ? CS_OP_REDUCE : CS_OP_COPY, flags);
-    return true;
-}
-
-/* The last rank's contribution. */
-static bool add_piece(nvls *s, const piece *p, cs_block *block)
-{
-    bool is_alone = s->n == 2; /* nobody has added anything to the head's own contribution */
-
-    if (block->count == block->capacity) {
-        return false;
-    }
-    block->transfers[block->count++] =
-        transfer_of(s, p, s->late, p->head, CS_OP_REDUCE,
-                    CS_OWN_SRC | CS_DONE_DST | (is_alone ? CS_OWN_DST : 0u));
-    return true;
-}
-
-static bool cast_piece(nvls *s, const piece *p, cs_block *block)
-{
-    uint32_t hub   = cs_switch_of(&s->scenario->cluster, 0);
-    uint32_t skips = s->o.local_add ? p->head : s->n;
-
-    if (s->message == 0) {
-        if (block->count == block->capacity) {
+    if (s->message <= first) {
+        if (!put_one(s, p, first, hub_of(s), CS_OP_COPY, CS_OWN_SRC, block)) {
             return false;
         }
-        block->transfers[block->count++] = transfer_of(s, p, p->head, hub, CS_OP_COPY, 0);
-        s->message                       = 1;
-        s->round++;
+        s->message = first + 1;
     }
-    for (; s->message <= s->n && block->count < block->capacity; s->message++) {
-        if (s->message - 1 != skips) {
-            block->transfers[block->count++] =
-                transfer_of(s, p, hub, s->message - 1, CS_OP_COPY, CS_DONE_DST);
+    return put_all(s, p, true, skips, block) &&
+           put_one(s, p, hub_of(s), p->head, s->o.local_add ? CS_OP_REDUCE : CS_OP_COPY, flags,
+                   block);
+}
+
+/* The last rank's contribution. Of two ranks it is the first one that comes to the head. */
+static bool add_piece(nvls *s, const piece *p, cs_block *block)
+{
+    uint32_t own = s->n == 2 ? CS_OWN_DST : 0u;
+
+    return put_one(s, p, s->late, p->head, CS_OP_REDUCE, CS_OWN_SRC | CS_DONE_DST | own, block);
+}
+
+/* The sum to the switch, which gives it to all. */
+static bool cast_piece(nvls *s, const piece *p, cs_block *block)
+{
+    if (!s->is_cast) {
+        if (!put_one(s, p, p->head, hub_of(s), CS_OP_COPY, 0, block)) {
+            return false;
         }
+        s->is_cast = true;
     }
-    return s->message > s->n;
+    return put_all(s, p, false, s->o.local_add ? p->head : s->n, block);
 }
 
 static void nvls_next_block(void *state, cs_block *block)
@@ -272,6 +289,7 @@ static void nvls_next_block(void *state, cs_block *block)
             return;
         }
         s->message = 0;
+        s->is_cast = false;
     }
 }
 

@@ -117,7 +117,22 @@ static void follow_span(cs_fingerprints *f, const cs_transfer *t)
     f->rank[t->dst].done += done;
 }
 
-/* A simple transfer without a branch; returns the bits in which a final value is wrong. */
+/* One chunk, COPY or REDUCE: a simple transfer (cs_is_simple) over any fabric, in a group or not.
+ */
+static inline bool is_of_one_chunk(const cs_transfer *t)
+{
+    cs_transfer mask = *t, want = *t; /* of which only the tails count */
+
+    mask.span      = 0xffffu;
+    mask.flags     = 0;
+    mask.op_fabric = 0x0eu;
+    want.span      = 1;
+    want.flags     = 0;
+    want.op_fabric = 0;
+    return (cs_transfer_tail(t) & cs_transfer_tail(&mask)) == cs_transfer_tail(&want);
+}
+
+/* Such a transfer without a branch; returns the bits in which a final value is wrong. */
 static inline uint64_t follow_simple(const cs_chunk_print *chunks, cs_rank_print *ranks,
                                      uint64_t *values, size_t n_slots, const cs_transfer *t)
 {
@@ -148,7 +163,7 @@ void cs_fingerprints_block(cs_fingerprints *f, const cs_block *block)
 
     for (size_t i = 0; i < block->count; i++) {
         const cs_transfer *t = &block->transfers[i];
-        if (cs_is_simple(t)) {
+        if (is_of_one_chunk(t)) {
             differences |= follow_simple(chunks, ranks, values, n_slots, t);
         } else if ((t->flags & (CS_OWN_SRC | CS_OWN_DST)) == 0 &&
                    cs_transfer_op(t) != CS_OP_EXCHANGE) {
