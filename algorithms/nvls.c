@@ -21,10 +21,19 @@
  */
 #include "algorithms/lib/accept.h"
 #include "base/alloc.h"
+#include "cs/model.h"
 
 #include <math.h>
 
-enum { MOST_PIECES = 4096, MOST_CHUNKS = 65534, MOST_AUTO = 256, AHEAD = 4 };
+extern const cs_algorithm cs_algorithm_nvls;
+
+enum {
+    MOST_PIECES   = 4096,
+    MOST_CHUNKS   = 65000,
+    MOST_AUTO     = 256,
+    AHEAD         = 4,
+    MOST_REPLAYED = 200000 /* messages */
+};
 
 typedef struct nvls_options {
     uint32_t pieces, heads;
@@ -47,17 +56,23 @@ static const cs_fabric *nvlink(const cs_scenario *scenario)
     return &scenario->cluster.fabrics[CS_NVLINK];
 }
 
-/* The number of pieces that ends first: a port has h + 1 messages (with local_add h) of each of
- * them, and `fill` more before and behind. */
-static uint32_t best_pieces(const cs_scenario *scenario, const nvls_options *o)
+/* The number of pieces that is predicted to end first: a port has h + 1 messages (with local_add h)
+ * of each of them, and a few more before and behind. */
+static double predicted_pieces(const cs_scenario *scenario, const nvls_options *o)
 {
     double alpha_s = nvlink(scenario)->alpha_s, h = o->heads, each = h + (o->local_add ? 0 : 1);
     double x_s    = (double)scenario->bytes / nvlink(scenario)->bandwidth_Bps;
-    double fill   = AHEAD + 3;
-    double pieces = alpha_s > 0 ? sqrt(fill * x_s / (h * each * alpha_s)) : MOST_AUTO;
-    double most   = fmin(MOST_AUTO, fmin((double)scenario->bytes / h, MOST_CHUNKS / h));
+    double others = scenario->cluster.n_ranks - (o->local_add ? 1.0 : 0.0);
+    double fill   = fmin(AHEAD, others) + (o->local_add ? 0 : 1);
 
-    return (uint32_t)fmax(1, fmin(round(pieces), floor(most)));
+    return alpha_s > 0 ? sqrt(fill * x_s / (h * each * alpha_s)) : MOST_AUTO;
+}
+
+/* Slots for sums on their way up, those of all pieces where they wait for the last rank. Behind
+ * them are those for sums on their way down. */
+static uint32_t sum_slots(const nvls_options *o)
+{
+    return o->aware ? o->heads * o->pieces : AHEAD + 1;
 }
 
 static cs_status refuse_cluster(const cs_scenario *scenario, cs_error *err)
@@ -77,6 +92,47 @@ static cs_status refuse_cluster(const cs_scenario *scenario, cs_error *err)
     return CS_OK;
 }
 
+static cs_plan plan_of(const nvls_options *o)
+{
+    uint32_t chunks = o->heads * o->pieces;
+
+    return (cs_plan){.n_chunks         = chunks,
+                     .n_slots          = sum_slots(o) + AHEAD + 1,
+                     .n_rounds         = chunks * (o->aware ? 3 : 2),
+                     .uses             = CS_USES_NVLINK | CS_USES_SWITCH,
+                     .ignores_arrivals = !o->aware};
+}
+
+/* Of about the number that is predicted to end first, the one that does. Where replays would take
+ * long, that number itself. */
+static cs_status choose_pieces(const cs_scenario *scenario, nvls_options *o, cs_error *err)
+{
+    static const double about[]   = {1, 0.5, 0.7, 1.4, 2, 3};
+    const cs_forecast  *f         = scenario->forecast;
+    double              predicted = predicted_pieces(scenario, o), h = o->heads;
+    double              most = fmin((double)scenario->bytes / h, MOST_CHUNKS / h), best_s = 0;
+    nvls_options        one    = *o;
+    bool                is_quick = 2 * predicted * h * scenario->cluster.n_ranks < MOST_REPLAYED;
+
+    most = floor(fmin(MOST_AUTO, most));
+    for (size_t i = 0; i < sizeof about / sizeof about[0]; i++) {
+        double time_s = 0;
+        one.pieces  = (uint32_t)fmax(1, fmin(round(predicted * about[i]), most));
+        if (i > 0 && (f == NULL || !is_quick)) {
+            break;
+        }
+        if (f != NULL && is_quick) {
+            cs_plan plan = plan_of(&one);
+            CS_TRY(f->elapsed_s(f, scenario, &cs_algorithm_nvls, &one, &plan, &time_s, err));
+        }
+        if (i == 0 || time_s < best_s) {
+            *o     = one;
+            best_s = time_s;
+        }
+    }
+    return CS_OK;
+}
+
 static cs_status nvls_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                             cs_error *err)
 {
@@ -92,10 +148,10 @@ static cs_status nvls_check(const cs_scenario *scenario, void *options, cs_plan 
     }
     o->local_add = o->local_add || o->aware;
     if (o->heads == CS_AUTO) {
-        o->heads = (uint32_t)fmin(members, fmax(1, fmin((double)scenario->bytes, MOST_CHUNKS)));
+        o->heads = (uint32_t)fmin(members, fmax(1, (double)scenario->bytes));
     }
-    if (o->pieces == CS_AUTO) {
-        o->pieces = best_pieces(scenario, o);
+    if (o->pieces == CS_AUTO && o->heads <= scenario->bytes && o->heads <= MOST_CHUNKS) {
+        CS_TRY(choose_pieces(scenario, o, err));
     }
     uint64_t chunks = (uint64_t)o->heads * o->pieces;
     if (chunks > MOST_CHUNKS || chunks > scenario->bytes) {
@@ -104,11 +160,7 @@ static cs_status nvls_check(const cs_scenario *scenario, void *options, cs_plan 
                        "least a byte",
                        o->pieces, o->heads, (unsigned long long)scenario->bytes, MOST_CHUNKS);
     }
-    *plan = (cs_plan){.n_chunks         = (uint32_t)chunks,
-                      .n_slots          = o->aware ? (uint32_t)chunks : AHEAD + 1,
-                      .n_rounds         = (uint32_t)(chunks * (o->aware ? 3 : 2)),
-                      .uses             = CS_USES_NVLINK | CS_USES_SWITCH,
-                      .ignores_arrivals = !o->aware};
+    *plan = plan_of(o);
     return CS_OK;
 }
 
@@ -165,18 +217,19 @@ static unit_kind unit_at(const nvls *s, uint64_t unit, uint32_t *chunk_p)
 
 /* A piece while its messages are made. */
 typedef struct piece {
-    uint32_t chunk, head, slot;
+    uint32_t chunk, head;
+    uint32_t up, down; /* slots of its sum on its way to the head and from there */
     uint64_t bytes;
 } piece;
 
 static cs_transfer transfer_of(const nvls *s, const piece *p, uint32_t src, uint32_t dst, cs_op op,
-                               uint32_t flags)
+                               uint32_t flags, uint32_t src_slot, uint32_t dst_slot)
 {
     return (cs_transfer){.src       = src,
                          .dst       = dst,
                          .chunk     = p->chunk,
-                         .src_slot  = (uint16_t)p->slot,
-                         .dst_slot  = (uint16_t)p->slot,
+                         .src_slot  = (uint16_t)src_slot,
+                         .dst_slot  = (uint16_t)dst_slot,
                          .bytes     = p->bytes,
                          .round     = s->round,
                          .span      = 1,
@@ -191,12 +244,12 @@ static uint32_t hub_of(const nvls *s)
 
 /* One message, if it fits. */
 static bool put_one(const nvls *s, const piece *p, uint32_t src, uint32_t dst, cs_op op,
-                    uint32_t flags, cs_block *block)
+                    uint32_t flags, uint32_t dst_slot, cs_block *block)
 {
     if (block->count == block->capacity) {
         return false;
     }
-    block->transfers[block->count++] = transfer_of(s, p, src, dst, op, flags);
+    block->transfers[block->count++] = transfer_of(s, p, src, dst, op, flags, p->up, dst_slot);
     return true;
 }
 
@@ -205,10 +258,12 @@ static bool put_one(const nvls *s, const piece *p, uint32_t src, uint32_t dst, c
 static bool put_all(nvls *s, const piece *p, bool to_switch, uint32_t skips, cs_block *block)
 {
     const uint32_t    hub   = hub_of(s);
-    const cs_transfer model = to_switch ? transfer_of(s, p, 0, hub, CS_OP_REDUCE, CS_OWN_SRC)
-                                        : transfer_of(s, p, hub, 0, CS_OP_COPY, CS_DONE_DST);
+    const uint32_t    slot  = to_switch ? p->up : p->down;
+    const cs_transfer model = to_switch
+                                  ? transfer_of(s, p, 0, hub, CS_OP_REDUCE, CS_OWN_SRC, slot, slot)
+                                  : transfer_of(s, p, hub, 0, CS_OP_COPY, CS_DONE_DST, slot, slot);
     const uint64_t    tail  = cs_tail_of(&model);
-    const uint32_t    slots = cs_slots(p->slot, p->slot), late = to_switch ? s->late : s->n;
+    const uint32_t    slots = cs_slots(slot, slot), late = to_switch ? s->late : s->n;
     size_t            count = block->count;
     uint32_t          rank  = s->message;
 
@@ -236,14 +291,14 @@ static bool reduce_piece(nvls *s, const piece *p, cs_block *block)
         return true;
     }
     if (s->message <= first) {
-        if (!put_one(s, p, first, hub_of(s), CS_OP_COPY, CS_OWN_SRC, block)) {
+        if (!put_one(s, p, first, hub_of(s), CS_OP_COPY, CS_OWN_SRC, p->up, block)) {
             return false;
         }
         s->message = first + 1;
     }
     return put_all(s, p, true, skips, block) &&
            put_one(s, p, hub_of(s), p->head, s->o.local_add ? CS_OP_REDUCE : CS_OP_COPY, flags,
-                   block);
+                   p->up, block);
 }
 
 /* The last rank's contribution. Of two ranks it is the first one that comes to the head. */
@@ -251,14 +306,15 @@ static bool add_piece(nvls *s, const piece *p, cs_block *block)
 {
     uint32_t own = s->n == 2 ? CS_OWN_DST : 0u;
 
-    return put_one(s, p, s->late, p->head, CS_OP_REDUCE, CS_OWN_SRC | CS_DONE_DST | own, block);
+    return put_one(s, p, s->late, p->head, CS_OP_REDUCE, CS_OWN_SRC | CS_DONE_DST | own, p->up,
+                   block);
 }
 
 /* The sum to the switch, which gives it to all. */
 static bool cast_piece(nvls *s, const piece *p, cs_block *block)
 {
     if (!s->is_cast) {
-        if (!put_one(s, p, p->head, hub_of(s), CS_OP_COPY, 0, block)) {
+        if (!put_one(s, p, p->head, hub_of(s), CS_OP_COPY, 0, p->down, block)) {
             return false;
         }
         s->is_cast = true;
@@ -278,7 +334,8 @@ static void nvls_next_block(void *state, cs_block *block)
 
         if (!done) {
             p.head  = head_of(s, p.chunk);
-            p.slot  = p.chunk % s->slots;
+            p.up    = p.chunk % s->slots;
+            p.down  = s->slots + p.chunk % (AHEAD + 1);
             p.bytes = cs_split(s->scenario->bytes, s->chunks, p.chunk);
             done    = kind == UNIT_REDUCE ? reduce_piece(s, &p, block)
                       : kind == UNIT_ADD  ? add_piece(s, &p, block)
@@ -312,7 +369,7 @@ static cs_status nvls_open(const cs_scenario *scenario, const void *options, voi
                       ? r
                       : s->late;
     }
-    s->slots      = o->aware ? s->chunks : AHEAD + 1;
+    s->slots      = sum_slots(o);
     s->ahead      = o->aware ? s->chunks : AHEAD < s->chunks ? AHEAD : s->chunks;
     s->ahead_adds = o->aware ? (AHEAD < s->chunks ? AHEAD : s->chunks) : 0;
     s->total      = s->ahead + s->ahead_adds + (uint64_t)s->chunks * (o->aware ? 3 : 2);

@@ -17,9 +17,9 @@ typedef struct value {
 typedef struct bench {
     const cs_scenario *scenario;
     const cs_plan     *plan;
-    uint32_t           n;
-    value             *slots; /* [n][n_slots] */
-    uint32_t          *times; /* their counts, all in one block */
+    uint32_t           n, ends; /* ranks; and switches */
+    value             *slots;   /* [ends][n_slots] */
+    uint32_t          *times;   /* their counts, all in one block */
     value              sent, kept;
     uint8_t           *done; /* [n][n_chunks] */
     ct_judgement       judgement;
@@ -27,7 +27,7 @@ typedef struct bench {
 
 static value *slot_at(const bench *b, uint32_t rank, uint32_t slot)
 {
-    cr_assert_lt(rank, b->n);
+    cr_assert_lt(rank, b->ends);
     cr_assert_lt(slot, b->plan->n_slots);
     return &b->slots[(size_t)rank * b->plan->n_slots + slot];
 }
@@ -35,8 +35,10 @@ static value *slot_at(const bench *b, uint32_t rank, uint32_t slot)
 static void set_own(const bench *b, value *v, uint32_t rank, uint32_t chunk)
 {
     memset(v->times, 0, b->n * sizeof *v->times);
-    v->times[rank] = 1;
-    v->chunk       = chunk;
+    if (rank < b->n) { /* a switch has nothing of its own */
+        v->times[rank] = 1;
+    }
+    v->chunk = chunk;
 }
 
 static void set_copy(const bench *b, value *to, const value *from)
@@ -107,6 +109,10 @@ static void finish(bench *b, const value *v, uint32_t rank, uint32_t chunk)
 {
     uint8_t *done = &b->done[(size_t)rank * b->plan->n_chunks + chunk];
 
+    if (rank >= b->n) {
+        fail(b, rank, chunk, "a switch");
+        return;
+    }
     if (!is_owed(b, rank, chunk)) {
         fail(b, rank, chunk, "not owed");
     }
@@ -160,12 +166,12 @@ static void follow(bench *b, const cs_transfer *t, uint32_t k)
 
 static void open_bench(bench *b)
 {
-    size_t   cells = (size_t)b->n * b->plan->n_slots;
+    size_t   cells = (size_t)b->ends * b->plan->n_slots;
     uint32_t n     = b->n;
 
     b->slots      = calloc(cells, sizeof *b->slots);
     b->times      = calloc((cells + 2) * n, sizeof *b->times);
-    b->done       = calloc((size_t)n * b->plan->n_chunks, 1);
+    b->done       = calloc((size_t)b->ends * b->plan->n_chunks, 1);
     b->judgement  = (ct_judgement){.is_correct = true};
     b->sent.times = b->times + cells * n;
     b->kept.times = b->times + (cells + 1) * n;
@@ -182,7 +188,10 @@ static void open_bench(bench *b)
 
 ct_judgement ct_judge(const cs_scenario *scenario, const cs_plan *plan, const ct_stream *stream)
 {
-    bench b = {.scenario = scenario, .plan = plan, .n = scenario->cluster.n_ranks};
+    bench b = {.scenario = scenario,
+               .plan     = plan,
+               .n        = scenario->cluster.n_ranks,
+               .ends     = cs_plan_ends(plan, &scenario->cluster)};
 
     open_bench(&b);
     for (size_t i = 0; i < stream->count && b.judgement.is_correct; i++) {

@@ -16,10 +16,10 @@ typedef struct port {
 typedef struct stopwatch {
     const cs_scenario *s;
     const cs_plan     *plan;
-    uint32_t           n, g;
+    uint32_t           n, ends, g; /* ends: ranks and switches */
     ct_rules           rules;
-    port              *tx, *rx; /* [CS_FABRICS][n][g] */
-    double            *ready_s; /* [n][n_slots] */
+    port              *tx, *rx; /* [CS_FABRICS][ends][g] */
+    double            *ready_s; /* [ends][n_slots] */
     double             last_s;  /* end of a message so far */
 } stopwatch;
 
@@ -27,9 +27,16 @@ static port *port_at(const stopwatch *c, port *ports, uint32_t fabric, uint32_t 
                      uint32_t there)
 {
     bool   is_direct = fabric == CS_NVLINK && c->s->cluster.fabrics[fabric].kind == CS_DIRECT;
-    size_t peer      = is_direct ? there % c->g : 0;
+    bool   is_switch = here >= c->n; /* it has a port to every GPU */
+    size_t peer      = is_direct || is_switch ? there % c->g : 0;
 
-    return &ports[((size_t)fabric * c->n + here) * c->g + peer];
+    return &ports[((size_t)fabric * c->ends + here) * c->g + peer];
+}
+
+/* Switches are there from the begin. */
+static double arrival_of(const stopwatch *c, uint32_t end)
+{
+    return end < c->n ? cs_arrival(c->s, end) : 0;
 }
 
 /* The server of a rank, and its first one. */
@@ -107,7 +114,7 @@ static double *ready_at(const stopwatch *c, uint32_t rank, uint32_t slot)
 static double data_s(const stopwatch *c, const cs_transfer *t)
 {
     bool   exchanges = cs_transfer_op(t) == CS_OP_EXCHANGE;
-    double time_s    = cs_arrival(c->s, t->src);
+    double time_s    = arrival_of(c, t->src);
 
     for (uint32_t k = 0; k < t->span; k++) {
         if ((t->flags & CS_OWN_SRC) == 0) {
@@ -117,7 +124,7 @@ static double data_s(const stopwatch *c, const cs_transfer *t)
             time_s = fmax(time_s, *ready_at(c, t->dst, t->dst_slot + k));
         }
     }
-    return exchanges ? fmax(time_s, cs_arrival(c->s, t->dst)) : time_s;
+    return exchanges ? fmax(time_s, arrival_of(c, t->dst)) : time_s;
 }
 
 static void set_ready(const stopwatch *c, const cs_transfer *t, double end_s)
@@ -171,7 +178,8 @@ typedef struct held {
 
 static held ports_of(const stopwatch *c, const cs_transfer *t)
 {
-    uint32_t fabric = cs_fabric_of(&c->s->cluster, t->src, t->dst);
+    bool     is_switch = t->src >= c->n || t->dst >= c->n;
+    uint32_t fabric    = is_switch ? CS_NVLINK : cs_fabric_of(&c->s->cluster, t->src, t->dst);
 
     return (held){
         {port_at(c, c->tx, fabric, t->src, t->dst), port_at(c, c->rx, fabric, t->dst, t->src),
@@ -246,8 +254,9 @@ static dues pay(const stopwatch *c, const cs_transfer *t, const held *h)
 static double through_s(const stopwatch *c, const cs_transfer *t, const held *h, double from_s,
                         double bytes)
 {
-    return h->fabric == CS_NIC ? ct_flow_end_s(c->s, t->src, t->dst, from_s, bytes)
-                               : from_s + bytes / own_Bps(c->s, h->fabric, t->src);
+    return h->fabric == CS_NIC
+               ? ct_flow_end_s(c->s, t->src, t->dst, from_s, bytes)
+               : from_s + bytes / own_Bps(c->s, h->fabric, t->src < t->dst ? t->src : t->dst);
 }
 
 /* Alpha-beta: all ports together, for alpha and the bytes. Returns when the bytes begin. */
@@ -360,8 +369,8 @@ static void wait_at(const stopwatch *c, ct_fence fence)
     for (uint32_t r = 0; r < c->n; r++) {
         latest = r == fence.except ? latest : fmax(latest, cs_arrival(c->s, r));
     }
-    for (size_t i = 0; i < (size_t)CS_FABRICS * c->n * c->g; i++) {
-        if (i / c->g % c->n != fence.except) {
+    for (size_t i = 0; i < (size_t)CS_FABRICS * c->ends * c->g; i++) {
+        if (i / c->g % c->ends != fence.except) {
             c->tx[i].free_s = fmax(c->tx[i].free_s, latest + fence.cost_s);
             c->rx[i].free_s = fmax(c->rx[i].free_s, latest + fence.cost_s);
         }
@@ -370,14 +379,14 @@ static void wait_at(const stopwatch *c, ct_fence fence)
 
 static void open_clock(stopwatch *c)
 {
-    size_t ports = (size_t)CS_FABRICS * c->n * c->g;
+    size_t ports = (size_t)CS_FABRICS * c->ends * c->g;
 
     c->tx      = calloc(ports, sizeof *c->tx);
     c->rx      = calloc(ports, sizeof *c->rx);
-    c->ready_s = calloc((size_t)c->n * c->plan->n_slots, sizeof *c->ready_s);
+    c->ready_s = calloc((size_t)c->ends * c->plan->n_slots, sizeof *c->ready_s);
     cr_assert(c->tx != NULL && c->rx != NULL && c->ready_s != NULL);
     for (size_t i = 0; i < ports; i++) {
-        c->tx[i] = c->rx[i] = (port){cs_arrival(c->s, (uint32_t)(i / c->g % c->n)), 0, 0, -1};
+        c->tx[i] = c->rx[i] = (port){arrival_of(c, (uint32_t)(i / c->g % c->ends)), 0, 0, -1};
     }
 }
 
@@ -387,6 +396,7 @@ ct_times ct_reference(const cs_scenario *scenario, const cs_plan *plan, const ct
     stopwatch c     = {.s     = scenario,
                        .plan  = plan,
                        .n     = scenario->cluster.n_ranks,
+                       .ends  = cs_plan_ends(plan, &scenario->cluster),
                        .g     = scenario->cluster.gpus_per_server,
                        .rules = rules};
     ct_times  times = {.intervals = calloc(stream->count + 1, sizeof *times.intervals)};

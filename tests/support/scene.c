@@ -25,6 +25,9 @@ void ct_scene_set(ct_scene *scene, const char *algorithm, cs_collective collecti
     if (scene->algorithm->options != NULL) {
         cs_fields_default(scene->algorithm->options, &scene->options);
     }
+    if (ct_adds_in_switches(scene->algorithm)) {
+        scene->scenario.cluster.gpus_per_server = n;
+    }
 }
 
 void ct_scene_option(ct_scene *scene, const char *key, const char *value)
@@ -32,6 +35,11 @@ void ct_scene_option(ct_scene *scene, const char *key, const char *value)
     cs_error err = {0};
     cr_assert_eq(cs_field_set(scene->algorithm->options, &scene->options, key, value, key, &err),
                  CS_OK, "%s=%s: %s", key, value, err.message);
+}
+
+bool ct_adds_in_switches(const cs_algorithm *algorithm)
+{
+    return strcmp(algorithm->name, "nvls") == 0;
 }
 
 bool ct_makes_trees(const cs_algorithm *algorithm)

@@ -83,6 +83,9 @@ const char *ct_scene_text(const ct_scene *scene);
 /* A random scene of at most 64 ranks that the algorithm accepts, checked. Seven of eight hurry. */
 void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng);
 
+/* Do its switches add up (CS_USES_SWITCH), inside one server? */
+bool ct_adds_in_switches(const cs_algorithm *algorithm);
+
 /* Does the algorithm make trees for every scene, which takes longer than to replay them? */
 bool ct_makes_trees(const cs_algorithm *algorithm);
 

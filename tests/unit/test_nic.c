@@ -510,7 +510,7 @@ Test(nic_cli, refuses_with_the_reason)
         {"whatif --kill-nic 0.3 --trace x.csv" P4D LOG, "two questions"},
         {"whatif --kill-nic 0.3 --preset nccl" P4D LOG, "--preset: belongs to a job"},
         {"whatif --kill-nic 0.3 --alpha 1us" P4D LOG, "--alpha: belongs to a trace"},
-        {"whatif --kill-nic 0.3 --set 'faults=[{\"rank\": 1, \"slowdown\": 2}]'" P4D LOG,
+        {"whatif --set 'faults=[{\"rank\": 1, \"slowdown\": 2}]' --kill-nic 0.3" P4D LOG,
          "those of all NICs of a server do not go with --kill-nic"},
         {"whatif --kill-nic 0.3 --set 'sweep.seed=[1,2]'" P4D LOG, "takes one scenario"},
         {"whatif --kill-nic 0.3 x.json" P4D LOG, "x.json: NICs that fail take no configuration"},

@@ -197,8 +197,10 @@ Test(uneven, equal_servers_in_a_list_change_nothing)
     size_t seen = 0;
 
     for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
-        seen += expect_the_same(cs_algorithms[a], "\"alpha-beta\"");
-        seen += expect_the_same(cs_algorithms[a], "\"flow\"");
+        if (!ct_adds_in_switches(cs_algorithms[a])) { /* inside one server */
+            seen += expect_the_same(cs_algorithms[a], "\"alpha-beta\"");
+            seen += expect_the_same(cs_algorithms[a], "\"flow\"");
+        }
     }
     cr_expect_gt(seen, 30, "%zu", seen);
 }
