@@ -111,13 +111,13 @@ static cs_status choose_pieces(const cs_scenario *scenario, nvls_options *o, cs_
     const cs_forecast  *f         = scenario->forecast;
     double              predicted = predicted_pieces(scenario, o), h = o->heads;
     double              most = fmin((double)scenario->bytes / h, MOST_CHUNKS / h), best_s = 0;
-    nvls_options        one    = *o;
+    nvls_options        one      = *o;
     bool                is_quick = 2 * predicted * h * scenario->cluster.n_ranks < MOST_REPLAYED;
 
     most = floor(fmin(MOST_AUTO, most));
     for (size_t i = 0; i < sizeof about / sizeof about[0]; i++) {
         double time_s = 0;
-        one.pieces  = (uint32_t)fmax(1, fmin(round(predicted * about[i]), most));
+        one.pieces    = (uint32_t)fmax(1, fmin(round(predicted * about[i]), most));
         if (i > 0 && (f == NULL || !is_quick)) {
             break;
         }

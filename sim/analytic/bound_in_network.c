@@ -3,11 +3,10 @@
  *
  * The last rank arrives at a_n. After that each of the x bytes of its contribution leaves its port,
  * none of them added to another one of its own, so that the port is busy for x l (l: seconds per
- * byte) and for a latency before. Another rank needs what leaves last, and gets it by one more
- * message, out of the switch, or of a rank, which takes another latency:
- *   T >= a_n + 2 alpha + x l.
- * Where ranks alone add up and pass on, two of them move every byte 2 (n-1) times over n ports,
- * which is 2 (n-1)/n x l: that factor is what the switch saves.
+ * byte), behind a latency:
+ *   T >= a_n + alpha + x l.
+ * Where ranks alone add up and pass on, every byte is moved 2 (n-1) times over n ports, which takes
+ * 2 (n-1)/n x l: that factor is what the switch saves.
  *
  * Source: the proof above. The switch: B. Klenk et al., "An In-Network Architecture for
  * Accelerating Shared-Memory Multiprocessor Collectives", ISCA 2020.
@@ -25,13 +24,13 @@ static double in_network_seconds(const cs_bound_context *context)
         c->sockets > 1 || c->fabrics[CS_NVLINK].kind != CS_SWITCHED) {
         return (double)NAN;
     }
-    return cs_last_arrival(s) + 2 * context->latency_s[CS_NVLINK] +
+    return cs_last_arrival(s) + context->latency_s[CS_NVLINK] +
            (double)s->bytes / c->fabrics[CS_NVLINK].bandwidth_Bps;
 }
 
 const cs_bound cs_bound_in_network = {
     .name       = "in_network",
-    .summary    = "a_n + 2 alpha + x l",
+    .summary    = "a_n + alpha + x l",
     .assumption = "AllReduce; one server behind an NVSwitch that adds up and passes on, which only "
                   "schedules like nvls use",
     .source     = "the last rank's contribution over its port, once",

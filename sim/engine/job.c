@@ -59,15 +59,14 @@ static cs_status check_model(const cs_job *job, cs_error *err)
     }
     if ((job->plan.uses & CS_USES_SWITCH) != 0 && job->scenario.cluster.topology != NULL) {
         return CS_FAIL(err, CS_ENOTSUP, "cluster.topology",
-                       "%s lets the switches of servers add up, which no topology has: accepted is "
-                       "{\"kind\": \"crossbar\"}",
-                       job->algorithm->name);
+                       "the schedule lets switches of servers add up, which no topology has: "
+                       "accepted is {\"kind\": \"crossbar\"}");
     }
     if ((job->plan.uses & CS_USES_SWITCH) != 0 && !job->model->takes_switches) {
         return CS_FAIL(err, CS_ENOTSUP, "model.name",
-                       "model %s has no switches that add up, which %s needs: accepted are "
-                       "alpha-beta, loggp and flow",
-                       job->model->name, job->algorithm->name);
+                       "model %s has no switches that add up, which the schedule needs: accepted "
+                       "are alpha-beta, loggp and flow",
+                       job->model->name);
     }
     return job->model->check != NULL ? job->model->check(&job->scenario, &job->model_options, err)
                                      : CS_OK;

@@ -70,13 +70,18 @@ static void check_transfer(const ct_scene *scene, const cs_transfer *t, uint32_t
     const cs_plan    *plan      = &scene->plan;
     bool              exchanges = cs_transfer_op(t) == CS_OP_EXCHANGE;
 
-    cr_assert(t->src < c->n_ranks && t->dst < c->n_ranks && t->src != t->dst);
+    uint32_t ends      = cs_plan_ends(plan, c);
+    bool     is_switch = cs_is_switch(c, t->src) || cs_is_switch(c, t->dst);
+
+    cr_assert(t->src < ends && t->dst < ends && t->src != t->dst);
+    cr_assert(!cs_is_switch(c, t->src) || !cs_is_switch(c, t->dst));
     cr_assert(t->span >= 1 && t->chunk + t->span <= plan->n_chunks);
     cr_assert_leq((uint32_t)t->src_slot + t->span, plan->n_slots);
     cr_assert_leq((uint32_t)t->dst_slot + t->span, plan->n_slots);
     cr_assert(t->round >= last_round && t->round < plan->n_rounds, "%s: round %u after %u",
               ct_scene_text(scene), t->round, last_round);
-    cr_assert_eq(cs_transfer_fabric(t), cs_fabric_of(c, t->src, t->dst));
+    cr_assert_eq(cs_transfer_fabric(t),
+                 is_switch ? (uint32_t)CS_NVLINK : cs_fabric_of(c, t->src, t->dst));
     cr_assert_leq(cs_transfer_op(t), CS_OP_EXCHANGE);
     cr_assert(exchanges || (t->flags & CS_DONE_SRC) == 0);
     cr_assert(t->span == 1 || (plan->uses & CS_USES_SPAN) != 0);

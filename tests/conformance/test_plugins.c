@@ -238,18 +238,26 @@ Test(plugins, any_allocation_may_fail)
                 const cs_network *network     = cs_models[m]->network;
                 bool              makes_trees = strcmp(cs_algorithms[a]->name, "adapcc") == 0;
                 uint32_t          n           = makes_trees ? 4 : network != NULL ? 16 : 32;
-                if ((network != NULL && network->is_foreign && a % 8 != (size_t)faults) ||
+                bool              is_refused =
+                    ct_adds_in_switches(cs_algorithms[a]) && !cs_models[m]->takes_switches;
+                if (is_refused ||
+                    (network != NULL && network->is_foreign && a % 8 != (size_t)faults) ||
                     (makes_trees && m % 3 != (size_t)faults)) {
                     continue;
                 }
                 ct_scene_set(&scene, cs_algorithms[a]->name, a_collective_of(cs_algorithms[a]), n,
                              4096);
+                const uint32_t g = scene.scenario.cluster.gpus_per_server;
                 if (faults == 2) { /* servers with a mesh, of which GPUs drive some links */
                     scene.scenario.cluster.gpus_per_server         = 4;
                     scene.scenario.cluster.fabrics[CS_NVLINK].kind = CS_DIRECT;
                     scene.scenario.cluster.nvlink_concurrent       = 2;
-                    bool is_accepted                       = ct_scene_check(&scene, NULL) == CS_OK;
-                    scene.scenario.cluster.gpus_per_server = is_accepted ? 4 : 1;
+                    bool is_accepted = ct_scene_check(&scene, NULL) == CS_OK;
+                    if (!is_accepted) {
+                        scene.scenario.cluster.gpus_per_server         = g;
+                        scene.scenario.cluster.fabrics[CS_NVLINK].kind = CS_SWITCHED;
+                        scene.scenario.cluster.nvlink_concurrent       = 0;
+                    }
                 }
                 scene.capacity[0] = (cs_capacity){1, 2, 0, faults == 1 ? 1.0 / 0.0 : 1e-3, false};
                 scene.scenario.capacity   = scene.capacity;

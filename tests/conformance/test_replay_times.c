@@ -92,8 +92,12 @@ static void claim(const ct_scene *scene, double *free_s, const cs_transfer *t, b
     const cs_cluster *c      = &scene->scenario.cluster;
     uint32_t          fabric = cs_transfer_fabric(t);
     uint32_t          here = is_rx ? t->dst : t->src, there = is_rx ? t->src : t->dst;
-    uint32_t          peer  = c->fabrics[fabric].kind == CS_DIRECT ? there : 0;
-    size_t            index = ((fabric * 2u + is_rx) * c->n_ranks + here) * c->n_ranks + peer;
+    uint32_t          peer = c->fabrics[fabric].kind == CS_DIRECT ? there : 0;
+
+    if (cs_is_switch(c, here)) { /* its port is the GPU's at the other end */
+        return;
+    }
+    size_t index = ((fabric * 2u + is_rx) * c->n_ranks + here) * c->n_ranks + peer;
 
     cr_assert(held.start_s >= free_s[index], "%s: a port of rank %u serves two at %.9g s",
               ct_scene_text(scene), here, held.start_s);
