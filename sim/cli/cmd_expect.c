@@ -2,16 +2,15 @@
 /* collsim expect: what nccl-tests would show on a cluster. */
 #include "algorithms/lib/nccl_time.h"
 #include "base/alloc.h"
-#include "base/arena.h"
 #include "cli/cli.h"
+#include "cli/nccl_args.h"
 #include "cli/scenario_args.h"
 #include "output/expect_rows.h"
-#include "topology/topology_file.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { GPU_OF_TOPOLOGY = 0, FABRIC_OF_TOPOLOGY = 0, MOST_CANDIDATES = 16 };
+enum { MOST_CANDIDATES = 16 };
 
 /* nccl-tests' curve, where no size is given. */
 enum { FIRST_BYTES = 8 };
@@ -19,12 +18,9 @@ enum { FIRST_BYTES = 8 };
 
 typedef struct expect_job {
     cs_scenario_choice choice; /* of the sizes and the collective */
-    const char        *topology, *version, *algorithms, *protocols, *output;
-    uint32_t           ranks, gpus; /* 0: not given */
-    uint32_t           gpus_per_process;
-    int                gpu;    /* GPU_OF_TOPOLOGY, or 1 + cs_nccl_gpu */
-    int                fabric; /* FABRIC_OF_TOPOLOGY, or 1 + cs_nccl_fabric */
-    bool               is_strict, has_no_nvls, explains;
+    cs_nccl_asked      asked;
+    const char        *output;
+    bool               explains;
     cs_result_format   format;
     cs_nccl_cluster    cluster;
     cs_nccl_setting    setting;
@@ -49,17 +45,6 @@ static const cs_arg size_args[] = {
     CS_ARG_LAST_ROW,
 };
 static const cs_arg expect_args[] = {
-    CS_ARG_NUMBER(expect_job, ranks, 'n', "ranks", "N", "number of GPUs (those of a server)", .min = 2, .max = CS_MAX_RANKS),
-    CS_ARG_NUMBER(expect_job, gpus, 'g', "gpus-per-server", "G", "GPUs of a server that are used (all)", .min = 1, .max = CS_MAX_RANKS),
-    TEXT(topology, 0, "topology", "NAME|FILE", "servers: a preset, NCCL's topology XML or nvidia-smi's matrix"),
-    TEXT(version, 0, "nccl-version", "V", "version of NCCL, 2.8 to 2.30 (2.30)"),
-    CS_ARG_FLAG(expect_job, is_strict, 0, "strict", "refuse a version that is not known, instead of taking the nearest"),
-    TEXT(algorithms, 0, "nccl-algo", "A[,A..]", "NCCL_ALGO: tree, ring, nvls, nvlstree, pat; ^ before: all others"),
-    TEXT(protocols, 0, "nccl-proto", "P[,P..]", "NCCL_PROTO: ll, ll128, simple; ^ before: all others"),
-    CS_ARG_FLAG(expect_job, has_no_nvls, 0, "no-nvls", "NCCL_NVLS_ENABLE=0"),
-    CS_ARG_NUMBER(expect_job, gpus_per_process, 0, "gpus-per-process", "K", "GPUs that one thread launches on, nccl-tests' -g (1)", .min = 1, .max = CS_MACHINE_MAX_GPUS),
-    CS_ARG_CHOICE(expect_job, gpu, 0, "gpu", "auto|" CS_NCCL_GPU_WORDS, "generation of the GPUs (that of the topology)"),
-    CS_ARG_CHOICE(expect_job, fabric, 0, "fabric", "auto|" CS_NCCL_FABRIC_WORDS, "what joins the servers (that of the topology, else ib)"),
     CS_ARG_FLAG(expect_job, explains, 0, "explain", "the estimates of all candidates, too"),
     CS_ARG_FORMAT(expect_job, format, "how to print (table)"),
     TEXT(output, 'o', "output", "FILE", "write there instead of standard output"),
@@ -68,107 +53,9 @@ static const cs_arg expect_args[] = {
 };
 static const cs_arg_table expect_tables[] = {
     {size_args, offsetof(expect_job, choice), offsetof(expect_job, choice) + offsetof(cs_scenario_choice, given), CS_NOWHERE},
+    {cs_nccl_args, offsetof(expect_job, asked), CS_NOWHERE, CS_NOWHERE},
     {expect_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
 /* clang-format on */
-
-/* What NCCL is and is told; where a version is not known, the nearest one is taken and named. */
-static cs_status read_setting(expect_job *j, cs_error *err)
-{
-    bool is_known = true;
-
-    j->setting = (cs_nccl_setting){.minor            = CS_NCCL_NEWEST,
-                                   .algorithms       = UINT32_MAX,
-                                   .protocols        = UINT32_MAX,
-                                   .has_nvls         = !j->has_no_nvls,
-                                   .gpus_per_process = j->gpus_per_process};
-    if (j->version != NULL) {
-        CS_TRY(cs_nccl_version_parse(j->version, &j->setting.minor, &is_known, err));
-    }
-    if (!is_known && j->is_strict) {
-        return CS_FAIL(err, CS_EINVAL, "--nccl-version",
-                       "%s is not known: accepted with --strict are 2.%d to 2.%d", j->version,
-                       CS_NCCL_OLDEST, CS_NCCL_NEWEST);
-    }
-    if (!is_known) {
-        (void)fprintf(stderr, "collsim: note: --nccl-version: %s is not known, 2.%u is taken\n",
-                      j->version, j->setting.minor);
-    }
-    if (j->algorithms != NULL) {
-        CS_TRY(cs_nccl_filter_parse(j->algorithms, cs_nccl_algorithm_names, CS_NCCL_ALGORITHMS,
-                                    "--nccl-algo", &j->setting.algorithms, err));
-    }
-    return j->protocols == NULL
-               ? CS_OK
-               : cs_nccl_filter_parse(j->protocols, cs_nccl_protocol_names, CS_NCCL_PROTOCOLS,
-                                      "--nccl-proto", &j->setting.protocols, err);
-}
-
-/* Where the topology does not say the rate of NVLink, it is that of the generation that was asked
- * for; what is left of its assumptions is said. */
-static void use_assumed(expect_job *j, const cs_machine *m)
-{
-    const char *nvlink = m->assumed[CS_RATE_NVLINK], *nic = m->assumed[CS_RATE_NIC];
-
-    if (nvlink != NULL && j->gpu != GPU_OF_TOPOLOGY) {
-        j->cluster.sheet_GBps = cs_nccl_sheet_GBps(j->cluster.gpu);
-    } else if (nvlink != NULL) {
-        (void)fprintf(stderr,
-                      "collsim: note: --topology: %s: assumed are %s; --gpu says otherwise\n",
-                      j->topology, nvlink);
-    }
-    if (nic != NULL && j->cluster.servers > 1) {
-        (void)fprintf(stderr, "collsim: note: --topology: %s: assumed are %s\n", j->topology, nic);
-    }
-}
-
-static cs_status use_site(expect_job *j, const cs_topology_file *file, cs_error *err)
-{
-    const cs_machine *m = file->site.machine;
-
-    if (m == NULL) {
-        return CS_FAIL(err, CS_ENOTSUP, "--topology",
-                       "%s says nothing of servers: accepted are a preset, NCCL's topology XML and "
-                       "nvidia-smi's matrix",
-                       j->topology);
-    }
-    if (file->site.tail != NULL) {
-        return CS_FAIL(err, CS_ENOTSUP, "--topology", "%s: servers must be alike", j->topology);
-    }
-    const uint32_t gpus  = j->gpus > 0 ? j->gpus : m->n_gpus;
-    const uint32_t ranks = j->ranks > 0 ? j->ranks : gpus;
-    CS_TRY(cs_nccl_cluster_of(m, ranks, gpus, &j->cluster, err));
-    if (j->gpus_per_process > 0 && j->cluster.gpus % j->gpus_per_process != 0) {
-        return CS_FAIL(err, CS_EINVAL, "--gpus-per-process",
-                       "%u does not divide the %u of a server", j->gpus_per_process,
-                       j->cluster.gpus);
-    }
-    if (j->gpu != GPU_OF_TOPOLOGY) {
-        j->cluster.gpu = (cs_nccl_gpu)(j->gpu - 1);
-    }
-    if (j->fabric != FABRIC_OF_TOPOLOGY) {
-        j->cluster.fabric = (cs_nccl_fabric)(j->fabric - 1);
-    }
-    use_assumed(j, m);
-    return CS_OK;
-}
-
-static cs_status read_cluster(expect_job *j, cs_error *err)
-{
-    cs_topology_file file  = {0};
-    cs_arena         arena = {0};
-
-    if (j->topology == NULL) {
-        return CS_FAIL(err, CS_EINVAL, "--topology",
-                       "needs a preset or a file: 'collsim list topologies' has the presets");
-    }
-    cs_status status = cs_topology_open(j->topology, &arena, &file, err);
-    if (status == CS_OK) {
-        status = use_site(j, &file, err);
-        cs_topology_file_close(&file);
-    }
-    cs_arena_free(&arena);
-    return status;
-}
 
 static void explain(const expect_job *j, uint64_t bytes, const cs_nccl_choice *choice)
 {
@@ -217,7 +104,7 @@ static cs_status add_case(void *user, cs_case *c, cs_error *err)
     } else if (cs_nccl_choose(&j->tuning, (double)bytes, &choice)) {
         us = cs_nccl_time_us(&j->tuning, choice.algorithm, choice.protocol, (double)bytes);
     } else {
-        return CS_FAIL(err, CS_EINVAL, j->algorithms != NULL ? "--nccl-algo" : "--nccl-proto",
+        return CS_FAIL(err, CS_EINVAL, j->asked.algorithms != NULL ? "--nccl-algo" : "--nccl-proto",
                        "nothing is left that does %s here", cs_collective_name(collective));
     }
     if (!cs_grow(&j->rows, &j->row_capacity, j->n_rows + 1, 64, sizeof *j->rows)) {
@@ -242,21 +129,6 @@ static cs_status add_case(void *user, cs_case *c, cs_error *err)
     return CS_OK;
 }
 
-static void add_heading(const expect_job *j, cs_text *text)
-{
-    static const char *const gpus[]    = {"Volta", "Ampere", "Hopper", "Blackwell"};
-    static const char *const fabrics[] = {"InfiniBand", "RoCE", "EFA", "EFA (P4)", "sockets"};
-    const cs_nccl_cluster   *c         = &j->cluster;
-
-    cs_text_add(text, "# expected of NCCL 2.%u, %u ranks: %u x %u %s GPUs of %.4g GB/s NVLink%s",
-                j->setting.minor, c->servers * c->gpus, c->servers, c->gpus, gpus[c->gpu],
-                c->sheet_GBps, c->has_nvswitch ? "" : " (direct)");
-    if (c->servers > 1) {
-        cs_text_add(text, ", %u NICs of %.4g GB/s, %s", c->nics, c->nic_GBps, fabrics[c->fabric]);
-    }
-    cs_text_add(text, "\n");
-}
-
 static cs_status print(expect_job *j, cs_text *text, cs_error *err)
 {
     switch (j->format) {
@@ -278,8 +150,8 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
         return CS_FAIL(err, CS_EINVAL, "--explain", "is for --format table");
     }
     j->text   = text;
-    status    = read_setting(j, err);
-    status    = status == CS_OK ? read_cluster(j, err) : status;
+    status    = cs_nccl_asked_setting(&j->asked, &j->setting, err);
+    status    = status == CS_OK ? cs_nccl_asked_cluster(&j->asked, &j->cluster, err) : status;
     bool bare = !cs_config_choice_has(&j->choice.given, "bytes") && j->choice.min_bytes == 0 &&
                 j->choice.max_bytes == 0;
     if (bare) {
@@ -288,7 +160,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
     }
     status = status == CS_OK ? cs_scenario_choice_finish(&j->choice, err) : status;
     if (status == CS_OK && j->format == CS_AS_TABLE) {
-        add_heading(j, text);
+        cs_nccl_heading_add(&j->cluster, &j->setting, text);
     }
     status = status == CS_OK ? cs_scenario_choice_visit(&j->choice, add_case, j, err) : status;
     status = status == CS_OK ? print(j, text, err) : status;
@@ -299,7 +171,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
 
 static int expect_run(int count, char *const *words)
 {
-    expect_job j = {.topology = NULL};
+    expect_job j = {.output = NULL};
     return cs_cli_answer(&cs_command_expect, count, words, answer, &j);
 }
 
