@@ -64,6 +64,7 @@ static bool read_header(cs_nccl_run *run, const cs_log_line *line)
     const char *behind = read_key(text, "warmup iters: ", &read.n_warmup_iters);
     (void)read_key(behind != NULL ? behind : text, "iters: ", &read.n_iters);
     (void)read_key(text, "validation: ", &validation);
+    (void)read_key(text, "nGpus ", &read.n_gpus);
     read.is_unchecked = validation == 0;
     *run              = read;
     return true;

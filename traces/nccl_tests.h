@@ -72,6 +72,7 @@ typedef struct cs_nccl_run {
     uint32_t line; /* where it stands; 0: nowhere */
     uint64_t min_bytes, max_bytes;
     uint64_t step_factor, step_bytes; /* the one that is not used is 0 */
+    uint64_t n_gpus; /* that a thread launches on, one after the other; 0: not said */
     uint64_t n_warmup_iters, n_iters; /* 0: not said */
     bool     is_unchecked;            /* validation: 0 */
 } cs_nccl_run;

@@ -109,11 +109,15 @@ static double p2p_of(const cs_nccl_cluster *c)
     return c->gpu == CS_NCCL_AMPERE ? c->sheet_GBps * DIRECT_SHARE : rate * OTHER_SHARE;
 }
 
+double cs_nccl_nic_GBps(const cs_nccl_cluster *cluster)
+{
+    return fmin(cluster->nic_GBps * fabric_of[cluster->fabric].share, cluster->pcie_GBps);
+}
+
 /* What a server's NICs carry together. */
 static double nics_of(const cs_nccl_cluster *c)
 {
-    return c->servers == 1 ? 0
-                           : c->nics * fmin(c->nic_GBps * fabric_of[c->fabric].share, c->pcie_GBps);
+    return c->servers == 1 ? 0 : c->nics * cs_nccl_nic_GBps(c);
 }
 
 /* The part of a step's latency that its own transfer of `us` does not hide. */

@@ -19,6 +19,9 @@ double cs_nccl_alltoall_us(const cs_nccl_cluster *cluster, double bytes);
 CS_MUST_CHECK cs_status cs_nccl_time_check(const cs_nccl_cluster *cluster, cs_collective collective,
                                            cs_error *err);
 
+/* What one NIC carries of NCCL's data, one way. */
+double cs_nccl_nic_GBps(const cs_nccl_cluster *cluster);
+
 /* The least time by the data sheet, in seconds: a GPU's NVLinks inside a server, a server's NICs
  * between servers. With `in_network` switches may reduce and multicast. */
 double cs_nccl_bound_s(const cs_nccl_cluster *cluster, cs_collective collective, double bytes,

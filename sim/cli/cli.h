@@ -28,6 +28,7 @@ typedef struct cs_command {
     X(verify)          \
     X(bound)           \
     X(expect)          \
+    X(diagnose)        \
     X(critical)        \
     X(profile)         \
     X(synthesize)      \

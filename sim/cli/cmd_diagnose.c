@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* collsim diagnose: is a measured curve what NCCL shows on such servers? */
+#include "base/alloc.h"
+#include "cli/cli.h"
+#include "cli/nccl_args.h"
+#include "output/diagnosis_text.h"
+#include "traces/nccl_tests.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct diagnose_job {
+    const char      *log, *baseline, *output;
+    cs_nccl_asked    asked;
+    cs_result_format format;
+} diagnose_job;
+
+/* clang-format off */
+#define TEXT(field, letter, name, value, help) CS_ARG_TEXT(diagnose_job, field, letter, name, value, help)
+static const cs_arg diagnose_args[] = {
+    CS_ARG_OPERAND(diagnose_job, log, "log"),
+    TEXT(baseline, 0, "baseline", "LOG", "a log of the same servers when all was well: what the measured times are held against"),
+    CS_ARG_FORMAT(diagnose_job, format, "how to print (table)"),
+    TEXT(output, 'o', "output", "FILE", "write there instead of standard output"),
+    CS_ARG_HELP_ROW,
+    CS_ARG_LAST_ROW,
+};
+static const cs_arg_table diagnose_tables[] = {
+    {cs_nccl_args, offsetof(diagnose_job, asked), CS_NOWHERE, CS_NOWHERE},
+    {diagnose_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
+/* clang-format on */
+
+/* Presets by words of the Rank lines, where no topology is given. */
+static const struct {
+    const char *device, *preset;
+} presets[] = {{"GB200", "nvl72"},   {"GB300", "nvl72"},   {"B200", "hgx-b200"},
+               {"B300", "hgx-b200"}, {"H200", "dgx-h200"}, {"H100", "dgx-h100"},
+               {"H800", "dgx-h100"}, {"H20", "dgx-h100"},  {"A100", "dgx-a100"},
+               {"A800", "dgx-a100"}};
+
+/* The one log of a file, of a collective whose ranks are known. */
+static cs_status read_log(const char *path, uint32_t n_ranks, cs_nccl_logs *logs, cs_error *err)
+{
+    CS_TRY(cs_nccl_read(path, n_ranks, logs, err));
+    const cs_nccl_log *log = logs->logs[0];
+    if (logs->n != 1) {
+        return CS_FAIL(err, CS_EINVAL, path, "holds %zu tables: accepted is one", logs->n);
+    }
+    if (log->measured != CS_NCCL_COLLECTIVE || log->collective_from == CS_NCCL_UNKNOWN) {
+        return CS_FAIL(err, CS_ENOTSUP, path,
+                       "is of no collective that is known: accepted are logs of all_reduce_perf, "
+                       "all_gather_perf, reduce_scatter_perf and alltoall_perf");
+    }
+    if (log->n_ranks == 0) {
+        return CS_FAIL(err, CS_EINVAL, path,
+                       "does not say how many ranks there were: --ranks does");
+    }
+    return CS_OK;
+}
+
+/* What the log says of the machine, where the options do not. */
+static cs_status take_from_log(const cs_nccl_log *log, cs_nccl_asked *asked, cs_error *err)
+{
+    const char *nccl = strstr(log->versions, "NCCL version ");
+
+    asked->ranks = log->n_ranks;
+    if (asked->gpus == 0 && log->n_hosts > 0 && log->n_ranks % log->n_hosts == 0) {
+        asked->gpus = log->n_ranks / log->n_hosts;
+    }
+    for (size_t i = 0; asked->topology == NULL && i < sizeof presets / sizeof presets[0]; i++) {
+        if (strstr(log->device, presets[i].device) != NULL) {
+            asked->topology = presets[i].preset;
+            (void)fprintf(stderr, "collsim: note: --topology: %s is taken, by '%s' in the log\n",
+                          presets[i].preset, log->device);
+        }
+    }
+    if (asked->topology == NULL) {
+        return CS_FAIL(err, CS_EINVAL, "--topology",
+                       "needs a preset or a file, as the log names no GPU that is known: 'collsim "
+                       "list topologies' has the presets");
+    }
+    if (asked->gpus_per_process == 0 && log->reading.run.n_gpus <= CS_MACHINE_MAX_GPUS) {
+        asked->gpus_per_process = (uint32_t)log->reading.run.n_gpus;
+    }
+    if (asked->version == NULL && nccl != NULL) {
+        asked->version = nccl + strlen("NCCL version ");
+    }
+    return CS_OK;
+}
+
+/* GPUs that one server has are in one server, unless the log says otherwise. */
+static cs_status read_machine(cs_nccl_asked *asked, const char *log, cs_nccl_cluster *cluster,
+                              cs_nccl_setting *setting, cs_error *err)
+{
+    cs_error  wrong = {0};
+    cs_status status;
+
+    CS_TRY(cs_nccl_asked_setting(asked, setting, err));
+    status = cs_nccl_asked_cluster(asked, cluster, &wrong);
+    if (status != CS_OK && asked->gpus == 0) { /* fewer ranks than a server has GPUs */
+        cs_nccl_asked one = *asked;
+        one.gpus          = asked->ranks;
+        if (cs_nccl_asked_cluster(&one, cluster, NULL) == CS_OK) {
+            return CS_OK;
+        }
+    }
+    return status == CS_OK ? CS_OK
+                           : CS_FAIL(err, status, wrong.where, "%s (%u ranks in %s)", wrong.message,
+                                     asked->ranks, log);
+}
+
+/* The column that NCCL users read: out of place, else in place. */
+static double measured_s(const cs_nccl_row *row)
+{
+    for (int side = 0; side < CS_NCCL_SIDES; side++) {
+        if (row->timings[side].is_measured) {
+            return row->timings[side].time_s;
+        }
+    }
+    return (double)NAN;
+}
+
+/* Both columns do the same: what differs by more than that is no noise. */
+static void say_sides(const cs_nccl_log *log, const char *path)
+{
+    for (size_t i = 0; i < log->n_rows; i++) {
+        const cs_nccl_timing *t = log->rows[i].timings;
+        double                a = t[CS_NCCL_OUT_OF_PLACE].time_s, b = t[CS_NCCL_IN_PLACE].time_s;
+        bool both = t[CS_NCCL_OUT_OF_PLACE].is_measured && t[CS_NCCL_IN_PLACE].is_measured;
+        if (both && fmax(a, b) > 1.3 * fmin(a, b)) {
+            (void)fprintf(stderr,
+                          "collsim: note: %s:%" PRIu32 ": %.4g us out of place and %.4g us in "
+                          "place: noise, or something else ran\n",
+                          path, log->rows[i].line, a * 1e6, b * 1e6);
+            return;
+        }
+    }
+}
+
+static void say_doubts(const cs_nccl_log *log, const char *path)
+{
+    for (cs_nccl_remark_kind k = 0; k < CS_NCCL_REMARKS; k++) {
+        const cs_nccl_remark *r = &log->reading.remarks[k];
+        if (r->n > 0 && cs_nccl_remark_is_doubt(k)) {
+            (void)fprintf(stderr, "collsim: note: %s: %s (%" PRIu64 "): %s\n", path,
+                          cs_nccl_remark_name(k), r->n, r->first);
+        }
+    }
+}
+
+/* The baseline's time of the same size. */
+static double baseline_s(const cs_nccl_log *baseline, uint64_t bytes)
+{
+    for (size_t i = 0; baseline != NULL && i < baseline->n_rows; i++) {
+        if (baseline->rows[i].size_bytes == bytes) {
+            return measured_s(&baseline->rows[i]);
+        }
+    }
+    return (double)NAN;
+}
+
+static cs_status check_baseline(const cs_nccl_log *log, const cs_nccl_log *baseline,
+                                const char *path, cs_error *err)
+{
+    size_t same = 0;
+
+    if (baseline->collective != log->collective || baseline->n_ranks != log->n_ranks) {
+        return CS_FAIL(err, CS_EINVAL, "--baseline",
+                       "%s is of %s on %u ranks, and the log of %s on %u: accepted are the same",
+                       path, cs_collective_name(baseline->collective), baseline->n_ranks,
+                       cs_collective_name(log->collective), log->n_ranks);
+    }
+    for (size_t i = 0; i < log->n_rows; i++) {
+        same += isnan(baseline_s(baseline, log->rows[i].size_bytes)) ? 0 : 1;
+    }
+    return same > 0 ? CS_OK
+                    : CS_FAIL(err, CS_EINVAL, "--baseline", "%s has none of the log's sizes", path);
+}
+
+/* The rows that have a time; owned by the caller. */
+static cs_status make_rows(const cs_nccl_log *log, const cs_nccl_log *baseline, cs_diagnosis *d,
+                           cs_error *err)
+{
+    d->rows = CS_NEW(cs_diagnosis_row, log->n_rows);
+    if (d->rows == NULL) {
+        return CS_NO_MEMORY(err, "%zu rows", log->n_rows);
+    }
+    for (size_t i = 0; i < log->n_rows; i++) {
+        const cs_nccl_row *row = &log->rows[i];
+        double             s   = measured_s(row);
+        if (!isnan(s)) {
+            d->rows[d->n_rows++] =
+                (cs_diagnosis_row){.bytes      = row->size_bytes,
+                                   .measured_s = s,
+                                   .baseline_s = baseline_s(baseline, row->size_bytes)};
+        }
+    }
+    return d->n_rows > 0 ? CS_OK : CS_FAIL(err, CS_EINVAL, "log", "no row has a time");
+}
+
+static cs_status diagnose(diagnose_job *j, const cs_nccl_log *log, const cs_nccl_log *baseline,
+                          cs_text *text, bool *is_normal_p, cs_error *err)
+{
+    cs_nccl_cluster cluster;
+    cs_nccl_setting setting;
+    cs_diagnosis    d = {
+           .cluster = &cluster, .collective = log->collective, .has_baseline = baseline != NULL};
+
+    CS_TRY(take_from_log(log, &j->asked, err));
+    CS_TRY(read_machine(&j->asked, j->log, &cluster, &setting, err));
+    if (baseline != NULL) {
+        CS_TRY(check_baseline(log, baseline, j->baseline, err));
+    }
+    cs_status status = make_rows(log, baseline, &d, err);
+    status           = status == CS_OK ? cs_nccl_diagnose(&d, &setting, err) : status;
+    if (status == CS_OK) {
+        *is_normal_p = d.verdicts[0].kind == CS_VERDICT_NORMAL;
+        switch (j->format) {
+        case CS_AS_JSON: cs_diagnosis_json(text, &d); break;
+        case CS_AS_CSV: cs_diagnosis_csv(text, &d); break;
+        case CS_AS_TABLE:
+            cs_nccl_heading_add(&cluster, &setting, text);
+            cs_diagnosis_table(text, &d);
+            break;
+        }
+        status = cs_text_status(text, err);
+    }
+    cs_free(d.rows);
+    return status;
+}
+
+static cs_status answer(diagnose_job *j, cs_text *text, bool *is_normal_p, cs_error *err)
+{
+    cs_nccl_logs logs = {0}, others = {0};
+    cs_status    status;
+
+    if (j->log == NULL) {
+        return CS_FAIL(err, CS_EINVAL, "diagnose", "needs a log of nccl-tests or the like");
+    }
+    status = read_log(j->log, j->asked.ranks, &logs, err);
+    if (status == CS_OK && j->baseline != NULL) {
+        status = read_log(j->baseline, j->asked.ranks, &others, err);
+    }
+    if (status == CS_OK) {
+        say_sides(logs.logs[0], j->log);
+        say_doubts(logs.logs[0], j->log);
+        status =
+            diagnose(j, logs.logs[0], others.n > 0 ? others.logs[0] : NULL, text, is_normal_p, err);
+    }
+    if (status == CS_OK) {
+        status = cs_cli_write_output(j->output, text, err);
+    }
+    cs_nccl_logs_free(&logs);
+    cs_nccl_logs_free(&others);
+    return status;
+}
+
+static int diagnose_run(int count, char *const *words)
+{
+    cs_error     err        = {0};
+    diagnose_job j          = {.log = NULL};
+    cs_text      text       = {0};
+    bool         wants_help = false, is_normal = true;
+    cs_status    status = cs_cli_read(&cs_command_diagnose, count, words, &j, &wants_help, &err);
+
+    if (status == CS_OK && wants_help) {
+        return cs_cli_help(&cs_command_diagnose);
+    }
+    if (status == CS_OK) {
+        status = answer(&j, &text, &is_normal, &err);
+    }
+    if (status != CS_OK) {
+        cs_text_free(&text);
+        return cs_cli_fail(&err);
+    }
+    int code = cs_cli_print(&text);
+    return code == CS_EXIT_DONE && !is_normal ? CS_EXIT_NO : code;
+}
+
+const cs_command cs_command_diagnose = {
+    .name    = "diagnose",
+    .usage   = "diagnose LOG [--topology NAME|FILE] [--baseline LOG] [options]",
+    .summary = "is a log of nccl-tests normal? expected time and bound per row, and verdicts",
+    .tables  = diagnose_tables,
+    .run     = diagnose_run,
+};

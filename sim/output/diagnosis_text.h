@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* output/diagnosis_text.h -- a diagnosis of a measured curve, as a table or JSON. */
+#ifndef CS_OUTPUT_DIAGNOSIS_TEXT_H
+#define CS_OUTPUT_DIAGNOSIS_TEXT_H
+
+#include "algorithms/lib/nccl_diagnosis.h"
+#include "base/text.h"
+
+/* Rows, then what holds of them, with what to look at next. */
+void cs_diagnosis_table(cs_text *text, const cs_diagnosis *diagnosis);
+
+/* {"verdicts": [{"name", "from_bytes", "to_bytes", "evidence", "next"}], "rows": [..]}. */
+void cs_diagnosis_json(cs_text *text, const cs_diagnosis *diagnosis);
+
+/* The rows alone. */
+void cs_diagnosis_csv(cs_text *text, const cs_diagnosis *diagnosis);
+
+#endif
