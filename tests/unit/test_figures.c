@@ -51,6 +51,7 @@ static const struct {
     {"failures", 64, 271},
     {"validation", 376, 1437},
     {"servers-late", 60, 842},
+    {"late-vs-nvls", 33, 430},
     {"servers-slow", 28, 368},
     {"servers-table", 42, 750},
     {"fidelity", 133, 2000},
