@@ -23,7 +23,7 @@ static const cs_arg diagnose_args[] = {
     CS_ARG_OPERAND(diagnose_job, log, "log"),
     TEXT(baseline, 0, "baseline", "LOG", "a log of the same servers when all was well: what the measured times are held against"),
     CS_ARG_FORMAT(diagnose_job, format, "how to print (table)"),
-    TEXT(output, 'o', "output", "FILE", "write there instead of standard output"),
+    TEXT(output, 'o', "output", "FILE", "write there instead of standard output; FILE.svg: a picture, too"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
@@ -200,6 +200,24 @@ static cs_status make_rows(const cs_nccl_log *log, const cs_nccl_log *baseline, 
     return d->n_rows > 0 ? CS_OK : CS_FAIL(err, CS_EINVAL, "log", "no row has a time");
 }
 
+/* A picture where the output is to be one, and then also the answer for standard output. */
+static cs_status write_picture(const diagnose_job *j, const cs_diagnosis *d, cs_error *err)
+{
+    cs_text   svg    = {0};
+    cs_status status = cs_diagnosis_svg(&svg, d, err);
+
+    status = status == CS_OK ? cs_cli_write(j->output, &svg, err) : status;
+    cs_text_free(&svg);
+    return status;
+}
+
+static bool is_picture(const diagnose_job *j)
+{
+    const char *suffix = j->output != NULL ? strrchr(j->output, '.') : NULL;
+
+    return suffix != NULL && strcmp(suffix, ".svg") == 0;
+}
+
 static cs_status diagnose(diagnose_job *j, const cs_nccl_log *log, const cs_nccl_log *baseline,
                           cs_text *text, bool *is_normal_p, cs_error *err)
 {
@@ -227,6 +245,9 @@ static cs_status diagnose(diagnose_job *j, const cs_nccl_log *log, const cs_nccl
         }
         status = cs_text_status(text, err);
     }
+    if (status == CS_OK && is_picture(j)) {
+        status = write_picture(j, &d, err);
+    }
     cs_free(d.rows);
     return status;
 }
@@ -249,7 +270,7 @@ static cs_status answer(diagnose_job *j, cs_text *text, bool *is_normal_p, cs_er
         status =
             diagnose(j, logs.logs[0], others.n > 0 ? others.logs[0] : NULL, text, is_normal_p, err);
     }
-    if (status == CS_OK) {
+    if (status == CS_OK && !is_picture(j)) {
         status = cs_cli_write_output(j->output, text, err);
     }
     cs_nccl_logs_free(&logs);

@@ -7,10 +7,14 @@
 #include "cli/scenario_args.h"
 #include "output/expect_rows.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { MOST_CANDIDATES = 16 };
+
+/* What is worth a line of a tuner's configuration. */
+static const double AUDITED_RATIO = 0.05;
 
 /* nccl-tests' curve, where no size is given. */
 enum { FIRST_BYTES = 8 };
@@ -20,13 +24,16 @@ typedef struct expect_job {
     cs_scenario_choice choice; /* of the sizes and the collective */
     cs_nccl_asked      asked;
     const char        *output;
-    bool               explains;
+    bool               explains, audits;
     cs_result_format   format;
     cs_nccl_cluster    cluster;
     cs_nccl_setting    setting;
     cs_nccl_tuning     tuning; /* of the collective of the sizes; borrows the cluster */
     cs_expect_row     *rows;   /* owned */
     size_t             n_rows, row_capacity;
+    cs_expect_loss    *losses; /* owned; of the sizes so far */
+    size_t             n_losses, loss_capacity;
+    cs_collective      collective; /* of them */
     cs_text           *text;
 } expect_job;
 
@@ -46,6 +53,7 @@ static const cs_arg size_args[] = {
 };
 static const cs_arg expect_args[] = {
     CS_ARG_FLAG(expect_job, explains, 0, "explain", "the estimates of all candidates, too"),
+    CS_ARG_FLAG(expect_job, audits, 0, "audit", "instead, sizes for which NCCL's choice loses more than 5 %, as a configuration of its tuner plugin"),
     CS_ARG_FORMAT(expect_job, format, "how to print (table)"),
     TEXT(output, 'o', "output", "FILE", "write there instead of standard output"),
     CS_ARG_HELP_ROW,
@@ -84,6 +92,69 @@ static void explain(const expect_job *j, uint64_t bytes, const cs_nccl_choice *c
     cs_expect_candidates(j->text, bytes, all, n);
 }
 
+/* What takes the least expected time at a size, of what NCCL may choose and has been measured: not
+ * trees in one server, nor PAT, whose times are NCCL's own estimates. */
+static cs_nccl_choice fastest(const cs_nccl_tuning *t, double bytes, double *least_us_p)
+{
+    cs_nccl_choice best = {.protocol = CS_NCCL_SIMPLE};
+
+    *least_us_p = (double)INFINITY;
+    for (cs_nccl_algorithm a = 0; a < CS_NCCL_PAT; a++) {
+        for (cs_nccl_protocol p = 0; p < CS_NCCL_PROTOCOLS; p++) {
+            bool is_there = (a != CS_NCCL_TREE || t->cluster->servers > 1) &&
+                            t->cost[a][p].bandwidth_GBps > 0 &&
+                            (t->setting.algorithms >> a & 1u) != 0 &&
+                            (t->setting.protocols >> p & 1u) != 0;
+            double us = is_there ? cs_nccl_time_us(t, a, p, bytes) : (double)INFINITY;
+            if (us < *least_us_p) {
+                *least_us_p = us;
+                best        = (cs_nccl_choice){.algorithm = a, .protocol = p};
+            }
+        }
+    }
+    return best;
+}
+
+/* The size, and those up to the next one; a size behind another of the same answer goes with it. */
+static cs_status audit(expect_job *j, uint64_t bytes, const cs_nccl_choice *choice, double us,
+                       cs_error *err)
+{
+    double               least_us;
+    const cs_nccl_choice best      = fastest(&j->tuning, (double)bytes, &least_us);
+    const char          *algorithm = cs_nccl_algorithm_names[best.algorithm];
+    const char          *protocol  = cs_nccl_protocol_names[best.protocol];
+    cs_expect_loss      *last      = j->n_losses > 0 ? &j->losses[j->n_losses - 1] : NULL;
+
+    if (j->n_rows > 0 && bytes <= j->rows[j->n_rows - 1].bytes) {
+        return CS_FAIL(err, CS_EINVAL, "--audit", "needs sizes that grow: %llu follows %llu",
+                       (unsigned long long)bytes, (unsigned long long)j->rows[j->n_rows - 1].bytes);
+    }
+    if (last != NULL && last->max_bytes == UINT64_MAX) { /* it ends where this size begins */
+        last->max_bytes = bytes - 1;
+    }
+    if (!(us > (1 + AUDITED_RATIO) * least_us)) {
+        return CS_OK;
+    }
+    if (last != NULL && last->max_bytes == bytes - 1 && last->algorithm == algorithm &&
+        last->protocol == protocol) {
+        last->max_bytes  = UINT64_MAX;
+        last->lost_ratio = fmax(last->lost_ratio, us / least_us - 1);
+        return CS_OK;
+    }
+    if (!cs_grow(&j->losses, &j->loss_capacity, j->n_losses + 1, 16, sizeof *j->losses)) {
+        return CS_NO_MEMORY(err, "%zu ranges", j->n_losses + 1);
+    }
+    j->losses[j->n_losses++] =
+        (cs_expect_loss){.min_bytes       = bytes,
+                         .max_bytes       = UINT64_MAX,
+                         .algorithm       = algorithm,
+                         .protocol        = protocol,
+                         .chosen          = cs_nccl_algorithm_names[choice->algorithm],
+                         .chosen_protocol = cs_nccl_protocol_names[choice->protocol],
+                         .lost_ratio      = us / least_us - 1};
+    return CS_OK;
+}
+
 /* The rows of the sizes share the tuning. */
 static cs_status add_case(void *user, cs_case *c, cs_error *err)
 {
@@ -107,6 +178,13 @@ static cs_status add_case(void *user, cs_case *c, cs_error *err)
         return CS_FAIL(err, CS_EINVAL, j->asked.algorithms != NULL ? "--nccl-algo" : "--nccl-proto",
                        "nothing is left that does %s here", cs_collective_name(collective));
     }
+    j->collective = collective;
+    if (j->audits && is_p2p) {
+        return CS_FAIL(err, CS_ENOTSUP, "--audit", "alltoall leaves NCCL nothing to choose");
+    }
+    if (j->audits) {
+        CS_TRY(audit(j, bytes, &choice, us, err));
+    }
     if (!cs_grow(&j->rows, &j->row_capacity, j->n_rows + 1, 64, sizeof *j->rows)) {
         return CS_NO_MEMORY(err, "%zu rows", j->n_rows + 1);
     }
@@ -129,8 +207,22 @@ static cs_status add_case(void *user, cs_case *c, cs_error *err)
     return CS_OK;
 }
 
+/* What the last size stands for ends with it. */
+static cs_status print_audit(expect_job *j, cs_text *text, cs_error *err)
+{
+    if (j->n_losses > 0 && j->losses[j->n_losses - 1].max_bytes == UINT64_MAX) {
+        j->losses[j->n_losses - 1].max_bytes = j->rows[j->n_rows - 1].bytes;
+    }
+    cs_expect_audit(text, j->losses, j->n_losses, cs_collective_name(j->collective),
+                    j->cluster.servers, j->cluster.servers * j->cluster.gpus, AUDITED_RATIO);
+    return cs_cli_write_output(j->output, text, err);
+}
+
 static cs_status print(expect_job *j, cs_text *text, cs_error *err)
 {
+    if (j->audits) {
+        return print_audit(j, text, err);
+    }
     switch (j->format) {
     case CS_AS_JSON: cs_expect_rows_json(text, j->rows, j->n_rows); break;
     case CS_AS_CSV: cs_expect_rows_csv(text, j->rows, j->n_rows); break;
@@ -146,8 +238,12 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
     expect_job *j      = job;
     cs_status   status = CS_OK;
 
-    if (j->explains && j->format != CS_AS_TABLE) {
-        return CS_FAIL(err, CS_EINVAL, "--explain", "is for --format table");
+    if ((j->explains || j->audits) && j->format != CS_AS_TABLE) {
+        return CS_FAIL(err, CS_EINVAL, j->explains ? "--explain" : "--audit",
+                       "is for --format table");
+    }
+    if (j->explains && j->audits) {
+        return CS_FAIL(err, CS_EINVAL, "--audit", "goes without --explain");
     }
     j->text   = text;
     status    = cs_nccl_asked_setting(&j->asked, &j->setting, err);
@@ -165,6 +261,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
     status = status == CS_OK ? cs_scenario_choice_visit(&j->choice, add_case, j, err) : status;
     status = status == CS_OK ? print(j, text, err) : status;
     cs_free(j->rows);
+    cs_free(j->losses);
     cs_scenario_choice_free(&j->choice);
     return status;
 }

@@ -2,9 +2,11 @@
 #include "output/diagnosis_text.h"
 
 #include "base/column.h"
+#include "output/gnuplot.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 /* baseline_s is there where a baseline is. */
 static const cs_column columns[] = {
@@ -118,4 +120,79 @@ void cs_diagnosis_table(cs_text *text, const cs_diagnosis *d)
                     "same servers as --baseline would show it\n",
                     d->cluster->nics, 100.0 / (d->cluster->nics > 1 ? d->cluster->nics - 1 : 1));
     }
+}
+
+/* ---- the picture ---- */
+
+static double expected_s(const cs_diagnosis_row *row)
+{
+    return row->expected_s;
+}
+
+static double measured_s(const cs_diagnosis_row *row)
+{
+    return row->measured_s;
+}
+
+static double bound_s(const cs_diagnosis_row *row)
+{
+    return row->bound_s;
+}
+
+static double baseline_s(const cs_diagnosis_row *row)
+{
+    return row->baseline_s;
+}
+
+/* A block of lines "bytes GB/s". */
+static void add_block(cs_text *script, const cs_diagnosis *d, const char *name,
+                      double (*time_s)(const cs_diagnosis_row *row))
+{
+    const double factor =
+        cs_busbw_factor(d->collective, d->cluster->servers * d->cluster->gpus) / 1e9;
+
+    cs_text_add(script, "$%s << END\n", name);
+    for (size_t i = 0; i < d->n_rows; i++) {
+        const double s = time_s(&d->rows[i]);
+        if (s > 0) {
+            cs_text_add(script, "%" PRIu64 " %.6g\n", d->rows[i].bytes,
+                        (double)d->rows[i].bytes / s * factor);
+        }
+    }
+    cs_text_add(script, "END\n");
+}
+
+cs_status cs_diagnosis_svg(cs_text *svg, const cs_diagnosis *d, cs_error *err)
+{
+    cs_text script = {0};
+    char    title[160];
+
+    (void)snprintf(title, sizeof title, "%s on %" PRIu32 " x %" PRIu32 " GPUs: %s%s",
+                   cs_collective_name(d->collective), d->cluster->servers, d->cluster->gpus,
+                   cs_verdict_name(d->verdicts[0].kind), d->n_verdicts > 1 ? ", .." : "");
+    cs_gnuplot_begin(&script);
+    add_block(&script, d, "bound", bound_s);
+    add_block(&script, d, "expected", expected_s);
+    add_block(&script, d, "measured", measured_s);
+    if (d->has_baseline) {
+        add_block(&script, d, "baseline", baseline_s);
+    }
+    cs_text_add(&script, "set title ");
+    cs_gnuplot_quoted(&script, title);
+    cs_text_add(&script, "\nset logscale y 10\nset ylabel 'bus bandwidth, GB/s'\n");
+    cs_gnuplot_sizes(&script, (double)d->rows[0].bytes, (double)d->rows[d->n_rows - 1].bytes);
+    cs_text_add(&script,
+                "set key bottom right Left reverse noenhanced\n"
+                "plot $bound with lines lw 2.5 lc rgb '#000000' title 'bound, by the data sheet', "
+                "$expected using 1:($2/1.2):($2*1.2) with filledcurves fc rgb '#CCE1F0' notitle, "
+                "$expected with lines lw 2 lc rgb '#0072B2' title 'expected, 20 %% up and down', "
+                "%s$measured with linespoints pt 7 ps 0.6 lw 1.5 lc rgb '#D55E00' title "
+                "'measured'\n",
+                d->has_baseline
+                    ? "$baseline with linespoints pt 4 ps 0.5 lc rgb '#009E73' title 'baseline', "
+                    : "");
+    cs_status status = cs_text_status(&script, err);
+    status           = status == CS_OK ? cs_gnuplot_svg(&script, svg, err) : status;
+    cs_text_free(&script);
+    return status;
 }

@@ -12,6 +12,11 @@ void cs_diagnosis_table(cs_text *text, const cs_diagnosis *diagnosis);
 /* {"verdicts": [{"name", "from_bytes", "to_bytes", "evidence", "next"}], "rows": [..]}. */
 void cs_diagnosis_json(cs_text *text, const cs_diagnosis *diagnosis);
 
+/* The picture of it, drawn by gnuplot (CS_EMISSING where that is not there): bus bandwidth over
+ * size, measured, expected and at the bound, or beside a baseline. */
+CS_MUST_CHECK cs_status cs_diagnosis_svg(cs_text *svg, const cs_diagnosis *diagnosis,
+                                         cs_error *err);
+
 /* The rows alone. */
 void cs_diagnosis_csv(cs_text *text, const cs_diagnosis *diagnosis);
 

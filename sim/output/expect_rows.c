@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A column for each member; the count of channels may be missing. */
 static const cs_column columns[] = {
@@ -78,5 +79,33 @@ void cs_expect_candidates(cs_text *text, uint64_t bytes, const cs_expect_candida
                     c->is_chosen     ? "  <- smallest estimate"
                     : c->is_filtered ? "  filtered out"
                                      : "");
+    }
+}
+
+/* Algorithms as NCCL's plugin reads them. */
+static const char *plugin_name(const char *algorithm)
+{
+    return strcmp(algorithm, "nvlstree") == 0 ? "nvls_tree" : algorithm;
+}
+
+void cs_expect_audit(cs_text *text, const cs_expect_loss *losses, size_t n, const char *collective,
+                     uint32_t servers, uint32_t ranks, double threshold)
+{
+    cs_text_add(
+        text,
+        "# where another choice that was measured is expected to be more than %.0f %% faster "
+        "than NCCL's, as its example of a tuner plugin reads it\n"
+        "# collective,min,max,algo,proto,channels,nNodes,nRanks,numPipeOps,regBuff (-1: any)\n",
+        100 * threshold);
+    for (size_t i = 0; i < n; i++) {
+        const cs_expect_loss *l = &losses[i];
+        cs_text_add(text, "# %s/%s takes up to %.0f %% longer\n", l->chosen, l->chosen_protocol,
+                    100 * l->lost_ratio);
+        cs_text_add(text, "%s,%" PRIu64 ",%" PRIu64 ",%s,%s,-1,%" PRIu32 ",%" PRIu32 ",-1,-1\n",
+                    collective, l->min_bytes, l->max_bytes, plugin_name(l->algorithm), l->protocol,
+                    servers, ranks);
+    }
+    if (n == 0) {
+        cs_text_add(text, "# nowhere\n");
     }
 }

@@ -2,7 +2,7 @@
 /* A script for gnuplot with its data in it. */
 #include "output/residuals.h"
 
-#include "base/child.h"
+#include "output/gnuplot.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,22 +11,6 @@
 /* Colours that colour-blind readers can tell apart (Okabe and Ito), one for each regime. */
 static const char *const colours[CS_MAX_REGIMES] = {"#0072B2", "#D55E00", "#009E73",
                                                     "#CC79A7", "#E69F00", "#56B4E9"};
-
-/* Words between single quotes, in which gnuplot doubles them; without what it takes for markup. */
-static void add_quoted(cs_text *script, const char *words)
-{
-    cs_text_add(script, "'");
-    for (; *words != '\0'; words++) {
-        if (*words == '\'') {
-            cs_text_add(script, "''");
-        } else if (strchr("\\{}^_@&~\n", *words) == NULL) {
-            cs_text_add_bytes(script, words, 1);
-        } else {
-            cs_text_add(script, " ");
-        }
-    }
-    cs_text_add(script, "'");
-}
 
 static bool is_outlier(const cs_calibration *c, cs_point point)
 {
@@ -79,21 +63,12 @@ static void add_axes(const cs_calibration *c, double most, cs_text *script)
                    cs_collective_name(c->collective), c->n_ranks, c->machine[0] != '\0' ? ", " : "",
                    c->machine);
     cs_text_add(script, "set title ");
-    add_quoted(script, title);
+    cs_gnuplot_quoted(script, title);
+    cs_text_add(script, "\nset yrange [%.4g:%.4g]\nset ylabel 'measured / line - 1 (%%)'\n",
+                -1.2 * most, 2 * most);
+    cs_gnuplot_sizes(script, low, high);
     cs_text_add(script,
-                "\nset logscale x 2\nset xrange [%.17g:%.17g]\nset yrange [%.4g:%.4g]\n"
-                "set xlabel 'size'\nset ylabel 'measured / line - 1 (%%)'\n"
-                "set border 3\nset tics nomirror out\nset xtics (",
-                low / 1.5, high * 1.5, -1.2 * most, 2 * most);
-    for (int power = 0, n = 0; power <= 60; power += 4) {
-        static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-        if (ldexp(1, power) >= low / 1.5 && ldexp(1, power) <= high * 1.5) {
-            cs_text_add(script, "%s'%d %s' %.17g", n++ > 0 ? ", " : "", 1 << power % 10,
-                        units[power / 10], ldexp(1, power));
-        }
-    }
-    cs_text_add(script,
-                ")\nset grid ytics lc rgb '#D4D4D4'\nset xzeroaxis lc rgb '#555555'\n"
+                "set xzeroaxis lc rgb '#555555'\n"
                 "set key outside right top Left reverse noenhanced samplen 1 title 'A, R'\n");
 }
 
@@ -111,7 +86,7 @@ static void add_breaks(const cs_calibration *c, cs_text *script)
         if (brk->evidence != CS_BREAK_UNKNOWN) {
             (void)snprintf(words, sizeof words, "%s to %s", brk->from, brk->to);
             cs_text_add(script, "set label ");
-            add_quoted(script, words);
+            cs_gnuplot_quoted(script, words);
             cs_text_add(
                 script,
                 " at %.17g, graph 0.98 right rotate by 90 offset -0.7,0 noenhanced font ',9'\n",
@@ -127,8 +102,7 @@ cs_status cs_residuals_script(const cs_calibration *c, cs_text *script, cs_error
     if (c->points == NULL || c->n_points == 0) {
         return CS_FAIL(err, CS_EINVAL, "", "the calibration was loaded, it has no points");
     }
-    cs_text_add(script, "set encoding utf8\nset terminal svg size 900,480 font 'DejaVu Sans,12' "
-                        "background '#FFFFFF'\n");
+    cs_gnuplot_begin(script);
     CS_TRY(add_data(c, &most, script, err));
     add_axes(c, most, script);
     add_breaks(c, script);
@@ -147,20 +121,10 @@ cs_status cs_residuals_script(const cs_calibration *c, cs_text *script, cs_error
 
 cs_status cs_residuals_svg(const cs_calibration *calibration, cs_text *svg, cs_error *err)
 {
-    static const cs_child_program gnuplot = {.path = "gnuplot", .words = {"-"}};
-    cs_text                       script  = {0};
-    cs_error                      why     = {0};
-    cs_status                     status  = cs_residuals_script(calibration, &script, err);
+    cs_text   script = {0};
+    cs_status status = cs_residuals_script(calibration, &script, err);
 
-    if (status == CS_OK) {
-        status = cs_child_filter(&gnuplot, &script, svg, &why);
-        if (status == CS_EMISSING) {
-            status = CS_FAIL(err, status, "output",
-                             "the program gnuplot is missing: apt-get install gnuplot-nox");
-        } else if (status != CS_OK) {
-            status = CS_FAIL(err, status, "gnuplot", "%s", why.message);
-        }
-    }
+    status = status == CS_OK ? cs_gnuplot_svg(&script, svg, err) : status;
     cs_text_free(&script);
     return status;
 }

@@ -154,6 +154,12 @@ def check_refusals(program):
     with open("out.csv", encoding="utf-8") as f:
         lines = f.read().split("\n")
     say(code == 0 and text == "" and len(lines) == len(rows) + 2, "csv into a file")
+    code, text, errors = run(program, "diagnose", "x.log", "-o", "x.svg")
+    say(code == 0 and "NORMAL" in text and os.path.exists("x.svg") or "gnuplot is missing" in errors, f"picture: {code} {errors}")
+    if os.path.exists("x.svg"):
+        with open("x.svg", encoding="utf-8") as f:
+            picture = f.read()
+        say(all(words in picture for words in ("NORMAL", "measured", "bus bandwidth")), "the picture lacks words")
     begin = time.monotonic()
     run(program, "diagnose", "x.log")
     say(time.monotonic() - begin < 1, "it takes longer than a second")

@@ -97,6 +97,37 @@ Test(expect_command, versions)
                     "MAJOR.MINOR[.PATCH], as 2.28.3");
 }
 
+/* Where NCCL's choice loses: lines of its tuner's configuration, for sizes that do not overlap. */
+Test(expect_command, audit)
+{
+    cs_text            text = {0};
+    unsigned long long min = 0, max = 0, before = 0;
+    char               algorithm[16], protocol[16];
+    unsigned           lines = 0, nodes = 0, ranks = 0;
+
+    cr_assert_eq(ct_program("expect --topology dgx-h100 -n 16 --audit", "2>&1", &text), 0);
+    for (char *line = strtok(text.data, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        if (line[0] == '#') {
+            continue;
+        }
+        cr_assert_eq(sscanf(line, "allreduce,%llu,%llu,%15[^,],%15[^,],-1,%u,%u,-1,-1", &min, &max,
+                            algorithm, protocol, &nodes, &ranks),
+                     6, "%s", line);
+        cr_expect(min > before && min < max && nodes == 2 && ranks == 16, "%s", line);
+        before = max;
+        lines++;
+    }
+    cr_expect_geq(lines, 2);
+    cs_text_free(&text);
+    ct_program_says("expect --topology dgx-h100 -n 16 --audit -s 4M", 0,
+                    "allreduce,4194304,4194304,tree,ll128,-1,2,16,-1,-1");
+    ct_program_says("expect --topology nvl72 --audit", 0, "# nowhere");
+    ct_program_says("expect --topology dgx-h100 --audit -c alltoall", 2, "--audit: alltoall");
+    ct_program_says("expect --topology dgx-h100 --audit -s 4M,1M", 2, "--audit: needs sizes");
+    ct_program_says("expect --topology dgx-h100 --audit --explain", 2, "--audit: goes without");
+    ct_program_says("expect --topology dgx-h100 --audit --format json", 2, "--audit: is for");
+}
+
 Test(expect_command, refusals)
 {
     static const struct {

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* output/gnuplot.h -- what pictures of one answer share: scripts for gnuplot with their data in
+ * them. Figures have scripts of their own (sim/figures). */
+#ifndef CS_OUTPUT_GNUPLOT_H
+#define CS_OUTPUT_GNUPLOT_H
+
+#include "base/text.h"
+
+/* Begin a script: the kind of picture and its size. */
+void cs_gnuplot_begin(cs_text *script);
+
+/* Add words between single quotes, in which gnuplot doubles them; without what it takes for markup.
+ */
+void cs_gnuplot_quoted(cs_text *script, const char *words);
+
+/* Add a logarithmic axis of sizes from `low` to `high` bytes, with some room and ticks at powers of
+ * 16, and the border and ticks of the other one. */
+void cs_gnuplot_sizes(cs_text *script, double low, double high);
+
+/* Draw a script: the picture, as SVG. CS_EMISSING where gnuplot is not there. */
+CS_MUST_CHECK cs_status cs_gnuplot_svg(const cs_text *script, cs_text *svg, cs_error *err);
+
+#endif
