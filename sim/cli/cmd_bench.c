@@ -334,6 +334,23 @@ static cs_status run_and_print(timing *t, settings *how_to, cs_error *err)
     return status;
 }
 
+/* Servers of so many GPUs, or, where the algorithm runs in one server, that. False in *can_p: it
+ * does not run on the model. */
+static cs_status prepare_some(point *p, uint32_t n_ranks, uint32_t gpus_per_server, bool *can_p,
+                              cs_error *err)
+{
+    cs_error  wrong  = {0};
+    cs_status status = prepare(p, n_ranks, gpus_per_server, &wrong);
+
+    if (cs_status_is_refusal(status)) {
+        wrong  = (cs_error){0};
+        status = prepare(p, n_ranks, n_ranks, &wrong);
+    }
+    *can_p = !cs_status_is_refusal(status);
+    return status == CS_OK || !*can_p ? CS_OK
+                                      : CS_FAIL(err, status, wrong.where, "%s", wrong.message);
+}
+
 /* All combinations for one algorithm and model; prints as it goes. */
 static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model, settings *how_to,
                             cs_error *err)
@@ -351,17 +368,18 @@ static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model
     last = foreign && !is_ring ? 0 : last; /* one line is enough to compare with */
     for (size_t i = 0; i < last && status == CS_OK; i++) {
         for (int how = 0; how < 4 && status == CS_OK; how++) {
-            point p = {.timing.job.verify = how % 2 != 0};
+            point p   = {.timing.job.verify = how % 2 != 0};
+            bool  can = true;
             if (!fast && how > 0) {
                 continue;
             }
             cs_job_set_algorithm(&p.timing.job, algorithm, NULL);
             cs_job_set_model(&p.timing.job, model, NULL);
-            status = prepare(&p, ranks[i], g, err);
-            if (status == CS_OK && how >= 2) {
+            status = prepare_some(&p, ranks[i], g, &can, err);
+            if (status == CS_OK && can && how >= 2) {
                 status = draw_arrivals(&p, err);
             }
-            if (status == CS_OK) {
+            if (status == CS_OK && can) {
                 status = run_and_print(&p.timing, how_to, err);
             }
             cs_job_release(&p.timing.job);
