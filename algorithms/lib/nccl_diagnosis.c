@@ -5,6 +5,7 @@
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -125,6 +126,12 @@ static uint64_t first_large(const cs_diagnosis *d)
 
 /* ---- verdicts ---- */
 
+/* What the ratios are relative to, in "three times what ..". */
+static const char *reference_of(const cs_diagnosis *d)
+{
+    return d->has_baseline ? "the baseline took" : "was expected";
+}
+
 static void find_impossible(cs_diagnosis *d)
 {
     for (size_t i = 0; i < d->n_rows; i++) {
@@ -149,8 +156,8 @@ static bool find_collapse(cs_diagnosis *d)
         const cs_diagnosis_row *r = &d->rows[i], *next = r + 1;
         if (r->bytes >= RISING_BYTES && next->ratio > FAR && rate(next) < COLLAPSED * rate(r)) {
             say(d, CS_VERDICT_COLLAPSE, next->bytes, d->rows[d->n_rows - 1].bytes,
-                "the rate falls from %.4g to %.4g GB/s, %.3g times what was expected",
-                rate(r) / 1e9, rate(next) / 1e9, next->ratio);
+                "the rate falls from %.4g to %.4g GB/s, %.3g times what %s", rate(r) / 1e9,
+                rate(next) / 1e9, next->ratio, reference_of(d));
             return true;
         }
     }
@@ -212,24 +219,29 @@ static bool find_algorithm(cs_diagnosis *d, uint64_t from)
 /* From which size on is every row slow? */
 static uint64_t slow_from(const cs_diagnosis *d, double limit)
 {
-    size_t i = d->n_rows;
+    size_t   i    = d->n_rows;
+    uint64_t from = d->rows[d->n_rows - 1].bytes;
 
-    while (i > 0 && d->rows[i - 1].ratio > limit) {
+    while (i > 0 && !(d->rows[i - 1].ratio <= limit)) { /* sizes without a ratio say nothing */
         i--;
+        from = isnan(d->rows[i].ratio) ? from : d->rows[i].bytes;
     }
-    return d->rows[i < d->n_rows ? i : d->n_rows - 1].bytes;
+    return from;
 }
 
+/* What it looks like is told by expected times: beside a baseline only if it is far from those. */
 static void find_slow(cs_diagnosis *d, double limit, bool has_collapsed)
 {
-    const uint64_t last = d->rows[d->n_rows - 1].bytes, from = slow_from(d, limit);
-    const bool     is_p2p = d->collective == CS_ALLTOALL;
+    const cs_diagnosis_row *end    = &d->rows[d->n_rows - 1];
+    const bool              is_far = end->measured_s > of_expected.large_high * end->expected_s;
+    const uint64_t          last = d->rows[d->n_rows - 1].bytes, from = slow_from(d, limit);
+    const bool              is_p2p = d->collective == CS_ALLTOALL;
 
-    if (!has_collapsed && !find_nics(d, from) && !is_p2p) {
+    if (is_far && !has_collapsed && !find_nics(d, from) && !is_p2p) {
         (void)find_algorithm(d, from);
     }
     say(d, CS_VERDICT_SLOW, from, last, "%.3g times what %s at large sizes", d->large,
-        d->has_baseline ? "the baseline took" : "was expected");
+        reference_of(d));
 }
 
 /* Behind one switch a ring's time is near that of NVLS. */
@@ -259,8 +271,7 @@ static void find_middle(cs_diagnosis *d)
         run                               = is_middle && r->ratio > MIDDLE_SLOWER ? run + 1 : 0;
         if (run == MIDDLE_ROWS) {
             say(d, CS_VERDICT_MIDDLE, d->rows[i + 1 - MIDDLE_ROWS].bytes, r->bytes,
-                "%.3g times what %s", r->ratio,
-                d->has_baseline ? "the baseline took" : "was expected");
+                "%.3g times what %s", r->ratio, reference_of(d));
             return;
         }
     }
@@ -281,20 +292,20 @@ static void find_verdicts(cs_diagnosis *d)
     }
     if (d->large < l->large_low) {
         say(d, CS_VERDICT_FAST, first_large(d), last, "%.3g times what %s at large sizes", d->large,
-            d->has_baseline ? "the baseline took" : "was expected");
+            reference_of(d));
     }
     if (d->latency > l->latency_high || d->latency < l->latency_low) {
         bool is_high = d->latency > l->latency_high;
         say(d, is_high ? CS_VERDICT_LATENCY_HIGH : CS_VERDICT_LATENCY_LOW, first,
             last < LATENCY_BYTES ? last : LATENCY_BYTES, "%.3g times what %s up to 64 KiB",
-            d->latency, d->has_baseline ? "the baseline took" : "was expected");
+            d->latency, reference_of(d));
     }
     if (!is_slow) {
         find_middle(d);
     }
     if (d->n_verdicts == 0) {
         say(d, CS_VERDICT_NORMAL, first, last, "large sizes take %.3g times what %s", d->large,
-            d->has_baseline ? "the baseline took" : "was expected");
+            reference_of(d));
     }
 }
 
@@ -306,7 +317,8 @@ cs_status cs_nccl_diagnose(cs_diagnosis *diagnosis, const cs_nccl_setting *setti
     CS_TRY(cs_nccl_time_check(d->cluster, d->collective, err));
     if (d->collective == CS_ALLTOALL && setting->gpus_per_process > 1) {
         return CS_FAIL(err, CS_ENOTSUP, "--gpus-per-process",
-                       "how long alltoall takes where a thread launches on %u GPUs is not known",
+                       "how long alltoall takes where a thread launches on %u GPUs (nccl-tests' "
+                       "-g) is not known: accepted is 1",
                        setting->gpus_per_process);
     }
     cs_nccl_tune(d->cluster, setting, d->collective, &d->tuning);
@@ -315,6 +327,12 @@ cs_status cs_nccl_diagnose(cs_diagnosis *diagnosis, const cs_nccl_setting *setti
     }
     CS_TRY(median_of(d, 0, LATENCY_BYTES, ENOUGH_LATENCIES, &d->latency, err));
     CS_TRY(median_of(d, first_large(d), UINT64_MAX, 1, &d->large, err));
+    if (isnan(d->large)) {
+        return CS_FAIL(err, CS_EINVAL, "--baseline",
+                       "has none of the log's sizes from %" PRIu64
+                       " B on, which tell whether they are slow",
+                       first_large(d));
+    }
     find_verdicts(d);
     return CS_OK;
 }

@@ -40,7 +40,7 @@ typedef struct calibrate_job {
 /* clang-format off */
 #define TEXT(field, name, help) CS_ARG_TEXT(calibrate_job, options.field, 0, name, "TEXT", help)
 static const cs_arg calibrate_args[] = {
-    CS_ARG_TEXT(calibrate_job, output_path, 'o', "output", "FILE", "write the calibration there, for run --calibration; FILE.svg: a picture of its residuals"),
+    CS_ARG_TEXT(calibrate_job, output_path, 'o', "output", "FILE", "write the calibration there, for run --calibration; FILE.svg, .png, .pdf: a picture of its residuals"),
     {.letter = 'c', .name = "collective", .value = "C", .help = "what was measured, where the log does not say it or holds several",
      .field = {.name = "collective", .type = CS_FIELD_CHOICE, .names = &cs_collective_names,
                .offset = offsetof(calibrate_job, options.collective)},
@@ -91,15 +91,16 @@ static const cs_arg_table calibrate_tables[] = {
 /* The calibration into a file, or the picture of what it leaves over. */
 static cs_status write_output(const cs_calibration *calibration, const char *path, cs_error *err)
 {
-    const char *suffix = strrchr(path, '.');
-    cs_text     text   = {0};
-    cs_status   status = CS_OK;
+    cs_picture kind       = CS_PICTURE_SVG;
+    const bool is_picture = cs_picture_of(path, &kind);
+    cs_text    text       = {0};
+    cs_status  status     = CS_OK;
 
-    if (suffix != NULL && strcmp(suffix, ".svg") == 0 && calibration->levels != NULL) {
+    if (is_picture && calibration->levels != NULL) {
         status = CS_FAIL(err, CS_ENOTSUP, "--output",
                          "pictures are of one level: accepted for two is a JSON file");
-    } else if (suffix != NULL && strcmp(suffix, ".svg") == 0) {
-        status = cs_residuals_svg(calibration, &text, err);
+    } else if (is_picture) {
+        status = cs_residuals_draw(calibration, kind, &text, err);
     } else {
         cs_calibration_json(calibration, &text);
     }

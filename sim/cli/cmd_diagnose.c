@@ -4,12 +4,17 @@
 #include "cli/cli.h"
 #include "cli/nccl_args.h"
 #include "output/diagnosis_text.h"
+#include "output/gnuplot.h"
 #include "traces/nccl_tests.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+
+enum { CS_VERSION_BYTES = 96 };
 
 typedef struct diagnose_job {
     const char      *log, *baseline, *output;
@@ -23,7 +28,7 @@ static const cs_arg diagnose_args[] = {
     CS_ARG_OPERAND(diagnose_job, log, "log"),
     TEXT(baseline, 0, "baseline", "LOG", "a log of the same servers when all was well: what the measured times are held against"),
     CS_ARG_FORMAT(diagnose_job, format, "how to print (table)"),
-    TEXT(output, 'o', "output", "FILE", "write there instead of standard output; FILE.svg: a picture, too"),
+    TEXT(output, 'o', "output", "FILE", "write there instead of standard output; FILE.svg, .png, .pdf: a picture"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
@@ -32,13 +37,63 @@ static const cs_arg_table diagnose_tables[] = {
     {diagnose_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
 /* clang-format on */
 
-/* Presets by words of the Rank lines, where no topology is given. */
-static const struct {
-    const char *device, *preset;
-} presets[] = {{"GB200", "nvl72"},   {"GB300", "nvl72"},   {"B200", "hgx-b200"},
-               {"B300", "hgx-b200"}, {"H200", "dgx-h200"}, {"H100", "dgx-h100"},
-               {"H800", "dgx-h100"}, {"H20", "dgx-h100"},  {"A100", "dgx-a100"},
-               {"A800", "dgx-a100"}};
+/* Presets by words of the Rank lines. In a rack NVLink joins the GPUs of many hosts. */
+typedef struct known_gpu {
+    const char *word, *preset;
+    bool        is_of_rack;
+} known_gpu;
+static const known_gpu known_gpus[] = {
+    {"GB200", "nvl72", true},    {"GB300", "nvl72", true},    {"B200", "hgx-b200", false},
+    {"B300", "hgx-b200", false}, {"H200", "dgx-h200", false}, {"H100", "dgx-h100", false},
+    {"H800", "dgx-h100", false}, {"H20", "dgx-h100", false},  {"A100", "dgx-a100", false},
+    {"A800", "dgx-a100", false},
+};
+
+/* Is the word there, between other signs than letters and digits? */
+static bool has_word(const char *text, const char *word)
+{
+    const size_t length = strlen(word);
+
+    for (const char *at = text; *at != '\0'; at++) {
+        bool begins = at == text || !isalnum((unsigned char)at[-1]);
+        if (begins && strncasecmp(at, word, length) == 0 && !isalnum((unsigned char)at[length])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Which GPU, of those that an NVSwitch joins; NULL: none that is known. */
+static const known_gpu *find_gpu(const char *device)
+{
+    const bool is_card = has_word(device, "PCIe") || has_word(device, "NVL");
+
+    for (size_t i = 0; !is_card && i < sizeof known_gpus / sizeof known_gpus[0]; i++) {
+        if (has_word(device, known_gpus[i].word)) {
+            return &known_gpus[i];
+        }
+    }
+    return NULL;
+}
+
+/* The version of NCCL as the option would have it; false: the log does not say it. */
+static bool find_version(const char *versions, char text[CS_VERSION_BYTES])
+{
+    static const char said[] = "NCCL version ", coded[] = "nccl-library=";
+    const char       *at = strstr(versions, said);
+    unsigned          code;
+
+    if (at != NULL) {
+        (void)snprintf(text, CS_VERSION_BYTES, "%s", at + strlen(said));
+        return true;
+    }
+    at = strstr(versions, coded); /* 22903 is 2.29.3 */
+    if (at == NULL || sscanf(at + strlen(coded), "%5u", &code) != 1 || code < 10000) {
+        return false;
+    }
+    (void)snprintf(text, CS_VERSION_BYTES, "%u.%u", code / 10000, code / 100 % 100);
+    return true;
+}
 
 /* The one log of a file, of a collective whose ranks are known. */
 static cs_status read_log(const char *path, uint32_t n_ranks, cs_nccl_logs *logs, cs_error *err)
@@ -60,37 +115,43 @@ static cs_status read_log(const char *path, uint32_t n_ranks, cs_nccl_logs *logs
     return CS_OK;
 }
 
-/* What the log says of the machine, where the options do not. */
-static cs_status take_from_log(const cs_nccl_log *log, cs_nccl_asked *asked, cs_error *err)
+/* What the log says of the machine, where the options do not; `version` may be borrowed by it. */
+static cs_status take_from_log(const cs_nccl_log *log, char version[CS_VERSION_BYTES],
+                               cs_nccl_asked *asked, cs_error *err)
 {
-    const char *nccl = strstr(log->versions, "NCCL version ");
+    const known_gpu *gpu = find_gpu(log->device);
 
     asked->ranks = log->n_ranks;
-    if (asked->gpus == 0 && log->n_hosts > 0 && log->n_ranks % log->n_hosts == 0) {
+    if (asked->gpus == 0 && !(gpu != NULL && gpu->is_of_rack) && log->n_hosts > 0 &&
+        log->n_ranks % log->n_hosts == 0) {
         asked->gpus = log->n_ranks / log->n_hosts;
     }
-    for (size_t i = 0; asked->topology == NULL && i < sizeof presets / sizeof presets[0]; i++) {
-        if (strstr(log->device, presets[i].device) != NULL) {
-            asked->topology = presets[i].preset;
-            (void)fprintf(stderr, "collsim: note: --topology: %s is taken, by '%s' in the log\n",
-                          presets[i].preset, log->device);
-        }
+    if (asked->topology == NULL && gpu == NULL) {
+        return CS_FAIL(err, CS_EINVAL, "--topology",
+                       "needs a preset or a file, as %s%s%s: 'collsim list topologies' has the "
+                       "presets",
+                       log->device[0] != '\0' ? "no preset has GPUs like '"
+                                              : "the log names no GPU",
+                       log->device, log->device[0] != '\0' ? "'" : "");
     }
     if (asked->topology == NULL) {
-        return CS_FAIL(err, CS_EINVAL, "--topology",
-                       "needs a preset or a file, as the log names no GPU that is known: 'collsim "
-                       "list topologies' has the presets");
+        asked->topology = gpu->preset;
+        (void)fprintf(stderr, "collsim: note: --topology: %s is taken, by '%s' in the log\n",
+                      gpu->preset, log->device);
     }
     if (asked->gpus_per_process == 0 && log->reading.run.n_gpus <= CS_MACHINE_MAX_GPUS) {
         asked->gpus_per_process = (uint32_t)log->reading.run.n_gpus;
     }
-    if (asked->version == NULL && nccl != NULL) {
-        asked->version = nccl + strlen("NCCL version ");
+    if (asked->version == NULL && find_version(log->versions, version)) {
+        asked->version = version;
+    } else if (asked->version == NULL) {
+        (void)fprintf(stderr,
+                      "collsim: note: --nccl-version: the log does not say it, 2.%d is taken\n",
+                      CS_NCCL_NEWEST);
     }
     return CS_OK;
 }
 
-/* GPUs that one server has are in one server, unless the log says otherwise. */
 static cs_status read_machine(cs_nccl_asked *asked, const char *log, cs_nccl_cluster *cluster,
                               cs_nccl_setting *setting, cs_error *err)
 {
@@ -99,13 +160,6 @@ static cs_status read_machine(cs_nccl_asked *asked, const char *log, cs_nccl_clu
 
     CS_TRY(cs_nccl_asked_setting(asked, setting, err));
     status = cs_nccl_asked_cluster(asked, cluster, &wrong);
-    if (status != CS_OK && asked->gpus == 0) { /* fewer ranks than a server has GPUs */
-        cs_nccl_asked one = *asked;
-        one.gpus          = asked->ranks;
-        if (cs_nccl_asked_cluster(&one, cluster, NULL) == CS_OK) {
-            return CS_OK;
-        }
-    }
     return status == CS_OK ? CS_OK
                            : CS_FAIL(err, status, wrong.where, "%s (%u ranks in %s)", wrong.message,
                                      asked->ranks, log);
@@ -125,17 +179,23 @@ static double measured_s(const cs_nccl_row *row)
 /* Both columns do the same: what differs by more than that is no noise. */
 static void say_sides(const cs_nccl_log *log, const char *path)
 {
+    size_t n = 0, first = 0;
+
     for (size_t i = 0; i < log->n_rows; i++) {
         const cs_nccl_timing *t = log->rows[i].timings;
         double                a = t[CS_NCCL_OUT_OF_PLACE].time_s, b = t[CS_NCCL_IN_PLACE].time_s;
         bool both = t[CS_NCCL_OUT_OF_PLACE].is_measured && t[CS_NCCL_IN_PLACE].is_measured;
         if (both && fmax(a, b) > 1.3 * fmin(a, b)) {
-            (void)fprintf(stderr,
-                          "collsim: note: %s:%" PRIu32 ": %.4g us out of place and %.4g us in "
-                          "place: noise, or something else ran\n",
-                          path, log->rows[i].line, a * 1e6, b * 1e6);
-            return;
+            first = n++ == 0 ? i : first;
         }
+    }
+    if (n > 0) {
+        const cs_nccl_row *row = &log->rows[first];
+        (void)fprintf(stderr,
+                      "collsim: note: %s:%" PRIu32 ": %.4g us out of place and %.4g us in place: "
+                      "noise, or something else ran (%zu of %zu rows)\n",
+                      path, row->line, row->timings[CS_NCCL_OUT_OF_PLACE].time_s * 1e6,
+                      row->timings[CS_NCCL_IN_PLACE].time_s * 1e6, n, log->n_rows);
     }
 }
 
@@ -201,32 +261,28 @@ static cs_status make_rows(const cs_nccl_log *log, const cs_nccl_log *baseline, 
 }
 
 /* A picture where the output is to be one, and then also the answer for standard output. */
-static cs_status write_picture(const diagnose_job *j, const cs_diagnosis *d, cs_error *err)
+static cs_status write_picture(const diagnose_job *j, const cs_diagnosis *d, cs_picture kind,
+                               cs_error *err)
 {
-    cs_text   svg    = {0};
-    cs_status status = cs_diagnosis_svg(&svg, d, err);
+    cs_text   picture = {0};
+    cs_status status  = cs_diagnosis_draw(&picture, d, kind, err);
 
-    status = status == CS_OK ? cs_cli_write(j->output, &svg, err) : status;
-    cs_text_free(&svg);
+    status = status == CS_OK ? cs_cli_write(j->output, &picture, err) : status;
+    cs_text_free(&picture);
     return status;
-}
-
-static bool is_picture(const diagnose_job *j)
-{
-    const char *suffix = j->output != NULL ? strrchr(j->output, '.') : NULL;
-
-    return suffix != NULL && strcmp(suffix, ".svg") == 0;
 }
 
 static cs_status diagnose(diagnose_job *j, const cs_nccl_log *log, const cs_nccl_log *baseline,
                           cs_text *text, bool *is_normal_p, cs_error *err)
 {
+    char            version[CS_VERSION_BYTES];
+    cs_picture      kind = CS_PICTURE_SVG;
     cs_nccl_cluster cluster;
     cs_nccl_setting setting;
     cs_diagnosis    d = {
            .cluster = &cluster, .collective = log->collective, .has_baseline = baseline != NULL};
 
-    CS_TRY(take_from_log(log, &j->asked, err));
+    CS_TRY(take_from_log(log, version, &j->asked, err));
     CS_TRY(read_machine(&j->asked, j->log, &cluster, &setting, err));
     if (baseline != NULL) {
         CS_TRY(check_baseline(log, baseline, j->baseline, err));
@@ -245,8 +301,8 @@ static cs_status diagnose(diagnose_job *j, const cs_nccl_log *log, const cs_nccl
         }
         status = cs_text_status(text, err);
     }
-    if (status == CS_OK && is_picture(j)) {
-        status = write_picture(j, &d, err);
+    if (status == CS_OK && cs_picture_of(j->output, &kind)) {
+        status = write_picture(j, &d, kind, err);
     }
     cs_free(d.rows);
     return status;
@@ -270,7 +326,7 @@ static cs_status answer(diagnose_job *j, cs_text *text, bool *is_normal_p, cs_er
         status =
             diagnose(j, logs.logs[0], others.n > 0 ? others.logs[0] : NULL, text, is_normal_p, err);
     }
-    if (status == CS_OK && !is_picture(j)) {
+    if (status == CS_OK && !cs_picture_of(j->output, NULL)) {
         status = cs_cli_write_output(j->output, text, err);
     }
     cs_nccl_logs_free(&logs);

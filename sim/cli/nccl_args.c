@@ -13,7 +13,7 @@ enum { OF_TOPOLOGY = 0 };
 #define TEXT(field, letter, name, value, help) CS_ARG_TEXT(cs_nccl_asked, field, letter, name, value, help)
 const cs_arg cs_nccl_args[] = {
     CS_ARG_NUMBER(cs_nccl_asked, ranks, 'n', "ranks", "N", "number of GPUs (those of a server)", .min = 2, .max = CS_MAX_RANKS),
-    CS_ARG_NUMBER(cs_nccl_asked, gpus, 'g', "gpus-per-server", "G", "GPUs of a server that are used (all)", .min = 1, .max = CS_MAX_RANKS),
+    CS_ARG_NUMBER(cs_nccl_asked, gpus, 'g', "gpus-per-server", "G", "GPUs of a server that are used (all, or what N leaves for each of the fewest servers)", .min = 1, .max = CS_MAX_RANKS),
     TEXT(topology, 0, "topology", "NAME|FILE", "servers: a preset, NCCL's topology XML or nvidia-smi's matrix"),
     TEXT(version, 0, "nccl-version", "V", "version of NCCL, 2.8 to 2.30 (2.30)"),
     CS_ARG_FLAG(cs_nccl_asked, is_strict, 0, "strict", "refuse a version that is not known, instead of taking the nearest"),
@@ -78,6 +78,15 @@ static void use_assumed(const cs_nccl_asked *asked, const cs_machine *m, cs_nccl
     }
 }
 
+/* The GPUs of a server where `ranks` fill the fewest of `most` GPUs each alike; all of them where
+ * they do not. */
+static uint32_t spread(uint32_t ranks, uint32_t most)
+{
+    const uint32_t servers = ranks / most + (ranks % most > 0);
+
+    return servers > 0 && ranks % servers == 0 ? ranks / servers : most;
+}
+
 static cs_status use_site(const cs_nccl_asked *asked, const cs_topology_file *file,
                           cs_nccl_cluster *cluster, cs_error *err)
 {
@@ -92,7 +101,7 @@ static cs_status use_site(const cs_nccl_asked *asked, const cs_topology_file *fi
     if (file->site.tail != NULL) {
         return CS_FAIL(err, CS_ENOTSUP, "--topology", "%s: servers must be alike", asked->topology);
     }
-    const uint32_t gpus  = asked->gpus > 0 ? asked->gpus : m->n_gpus;
+    const uint32_t gpus  = asked->gpus > 0 ? asked->gpus : spread(asked->ranks, m->n_gpus);
     const uint32_t ranks = asked->ranks > 0 ? asked->ranks : gpus;
     CS_TRY(cs_nccl_cluster_of(m, ranks, gpus, cluster, err));
     if (asked->gpus_per_process > 0 && cluster->gpus % asked->gpus_per_process != 0) {

@@ -2,7 +2,6 @@
 #include "output/diagnosis_text.h"
 
 #include "base/column.h"
-#include "output/gnuplot.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -162,7 +161,7 @@ static void add_block(cs_text *script, const cs_diagnosis *d, const char *name,
     cs_text_add(script, "END\n");
 }
 
-cs_status cs_diagnosis_svg(cs_text *svg, const cs_diagnosis *d, cs_error *err)
+cs_status cs_diagnosis_draw(cs_text *picture, const cs_diagnosis *d, cs_picture kind, cs_error *err)
 {
     cs_text script = {0};
     char    title[160];
@@ -170,7 +169,6 @@ cs_status cs_diagnosis_svg(cs_text *svg, const cs_diagnosis *d, cs_error *err)
     (void)snprintf(title, sizeof title, "%s on %" PRIu32 " x %" PRIu32 " GPUs: %s%s",
                    cs_collective_name(d->collective), d->cluster->servers, d->cluster->gpus,
                    cs_verdict_name(d->verdicts[0].kind), d->n_verdicts > 1 ? ", .." : "");
-    cs_gnuplot_begin(&script);
     add_block(&script, d, "bound", bound_s);
     add_block(&script, d, "expected", expected_s);
     add_block(&script, d, "measured", measured_s);
@@ -192,7 +190,7 @@ cs_status cs_diagnosis_svg(cs_text *svg, const cs_diagnosis *d, cs_error *err)
                     ? "$baseline with linespoints pt 4 ps 0.5 lc rgb '#009E73' title 'baseline', "
                     : "");
     cs_status status = cs_text_status(&script, err);
-    status           = status == CS_OK ? cs_gnuplot_svg(&script, svg, err) : status;
+    status           = status == CS_OK ? cs_gnuplot_draw(&script, kind, picture, err) : status;
     cs_text_free(&script);
     return status;
 }

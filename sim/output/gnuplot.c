@@ -5,11 +5,29 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
-void cs_gnuplot_begin(cs_text *script)
+static const struct {
+    const char *ending, *terminal;
+} kinds[CS_PICTURES] = {
+    [CS_PICTURE_SVG] = {".svg", "svg size 900,480 font 'DejaVu Sans,12' background '#FFFFFF'"},
+    [CS_PICTURE_PNG] = {".png", "pngcairo size 1350,720 fontscale 1.5 font 'DejaVu Sans,12'"},
+    [CS_PICTURE_PDF] = {".pdf", "pdfcairo size 9in,4.8in font 'DejaVu Sans,12'"},
+};
+
+bool cs_picture_of(const char *path, cs_picture *kind_p)
 {
-    cs_text_add(script, "set encoding utf8\nset terminal svg size 900,480 font 'DejaVu Sans,12' "
-                        "background '#FFFFFF'\n");
+    const char *ending = path != NULL ? strrchr(path, '.') : NULL;
+
+    for (cs_picture k = 0; ending != NULL && k < CS_PICTURES; k++) {
+        if (strcasecmp(ending, kinds[k].ending) == 0) {
+            if (kind_p != NULL) {
+                *kind_p = k;
+            }
+            return true;
+        }
+    }
+    return false;
 }
 
 void cs_gnuplot_quoted(cs_text *script, const char *words)
@@ -43,15 +61,36 @@ void cs_gnuplot_sizes(cs_text *script, double low, double high)
     cs_text_add(script, ")\nset grid ytics lc rgb '#D4D4D4'\n");
 }
 
-cs_status cs_gnuplot_svg(const cs_text *script, cs_text *svg, cs_error *err)
+/* Pictures of the same answer are the same, bit for bit: a PDF's time of creation is set to a fixed
+ * one of the same length. */
+static void forget_time(cs_text *picture)
+{
+    static const char key[] = "/CreationDate (D:", none[] = "20000101000000";
+    char             *at =
+        picture->length > 0 ? memmem(picture->data, picture->length, key, strlen(key)) : NULL;
+
+    if (at != NULL && at + strlen(key) + strlen(none) < picture->data + picture->length) {
+        memcpy(at + strlen(key), none, strlen(none));
+    }
+}
+
+cs_status cs_gnuplot_draw(const cs_text *script, cs_picture kind, cs_text *picture, cs_error *err)
 {
     static const cs_child_program gnuplot = {.path = "gnuplot", .words = {"-"}};
     cs_error                      why     = {0};
-    cs_status                     status  = cs_child_filter(&gnuplot, script, svg, &why);
+    cs_text                       whole   = {0};
 
+    cs_text_add(&whole, "set encoding utf8\nset terminal %s\n", kinds[kind].terminal);
+    cs_text_add_bytes(&whole, script->data, script->length);
+    cs_status status = cs_text_status(&whole, &why);
+    status           = status == CS_OK ? cs_child_filter(&gnuplot, &whole, picture, &why) : status;
+    cs_text_free(&whole);
     if (status == CS_EMISSING) {
         return CS_FAIL(err, status, "output",
                        "the program gnuplot is missing: apt-get install gnuplot-nox");
+    }
+    if (status == CS_OK && kind == CS_PICTURE_PDF) {
+        forget_time(picture);
     }
     return status == CS_OK ? CS_OK : CS_FAIL(err, status, "gnuplot", "%s", why.message);
 }

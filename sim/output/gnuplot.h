@@ -6,8 +6,11 @@
 
 #include "base/text.h"
 
-/* Begin a script: the kind of picture and its size. */
-void cs_gnuplot_begin(cs_text *script);
+typedef enum cs_picture { CS_PICTURE_SVG, CS_PICTURE_PNG, CS_PICTURE_PDF, CS_PICTURES } cs_picture;
+
+/* Which kind a file is to be by its ending, whatever its case; false: no picture. `path` may be
+ * NULL, and `kind_p`. */
+bool cs_picture_of(const char *path, cs_picture *kind_p);
 
 /* Add words between single quotes, in which gnuplot doubles them; without what it takes for markup.
  */
@@ -17,7 +20,9 @@ void cs_gnuplot_quoted(cs_text *script, const char *words);
  * 16, and the border and ticks of the other one. */
 void cs_gnuplot_sizes(cs_text *script, double low, double high);
 
-/* Draw a script: the picture, as SVG. CS_EMISSING where gnuplot is not there. */
-CS_MUST_CHECK cs_status cs_gnuplot_svg(const cs_text *script, cs_text *svg, cs_error *err);
+/* Draw a script, which leaves the terminal to this: the picture's bytes. CS_EMISSING where gnuplot
+ * is not there. */
+CS_MUST_CHECK cs_status cs_gnuplot_draw(const cs_text *script, cs_picture kind, cs_text *picture,
+                                        cs_error *err);
 
 #endif

@@ -2,8 +2,6 @@
 /* A script for gnuplot with its data in it. */
 #include "output/residuals.h"
 
-#include "output/gnuplot.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,7 +100,6 @@ cs_status cs_residuals_script(const cs_calibration *c, cs_text *script, cs_error
     if (c->points == NULL || c->n_points == 0) {
         return CS_FAIL(err, CS_EINVAL, "", "the calibration was loaded, it has no points");
     }
-    cs_gnuplot_begin(script);
     CS_TRY(add_data(c, &most, script, err));
     add_axes(c, most, script);
     add_breaks(c, script);
@@ -119,12 +116,13 @@ cs_status cs_residuals_script(const cs_calibration *c, cs_text *script, cs_error
     return cs_text_status(script, err);
 }
 
-cs_status cs_residuals_svg(const cs_calibration *calibration, cs_text *svg, cs_error *err)
+cs_status cs_residuals_draw(const cs_calibration *calibration, cs_picture kind, cs_text *picture,
+                            cs_error *err)
 {
     cs_text   script = {0};
     cs_status status = cs_residuals_script(calibration, &script, err);
 
-    status = status == CS_OK ? cs_gnuplot_svg(&script, svg, err) : status;
+    status = status == CS_OK ? cs_gnuplot_draw(&script, kind, picture, err) : status;
     cs_text_free(&script);
     return status;
 }

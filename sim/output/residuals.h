@@ -3,6 +3,7 @@
 #ifndef CS_OUTPUT_RESIDUALS_H
 #define CS_OUTPUT_RESIDUALS_H
 
+#include "output/gnuplot.h"
 #include "traces/calibration.h"
 
 /* Add the commands of gnuplot that draw the relative residuals (measured / calibrated - 1, in
@@ -12,6 +13,7 @@
 cs_status cs_residuals_script(const cs_calibration *calibration, cs_text *script, cs_error *err);
 
 /* The picture itself, drawn by gnuplot: CS_EMISSING where that is not there. */
-cs_status cs_residuals_svg(const cs_calibration *calibration, cs_text *svg, cs_error *err);
+cs_status cs_residuals_draw(const cs_calibration *calibration, cs_picture kind, cs_text *picture,
+                            cs_error *err);
 
 #endif

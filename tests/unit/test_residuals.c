@@ -66,7 +66,7 @@ Test(residuals, picture)
     cs_text         svg = {0};
     cs_error        err = {0};
 
-    if (cs_residuals_svg(c, &svg, &err) == CS_EMISSING) {
+    if (cs_residuals_draw(c, CS_PICTURE_SVG, &svg, &err) == CS_EMISSING) {
         cr_log_warn("skipped: no gnuplot");
     } else {
         cr_assert_eq(err.status, CS_OK, "%s", err.message);
@@ -75,7 +75,7 @@ Test(residuals, picture)
     }
     setenv("PATH", "/nowhere", 1);
     err = (cs_error){0};
-    cr_expect_eq(cs_residuals_svg(c, &svg, &err), CS_EMISSING);
+    cr_expect_eq(cs_residuals_draw(c, CS_PICTURE_SVG, &svg, &err), CS_EMISSING);
     cr_expect_not_null(strstr(err.message, "apt-get install gnuplot-nox"));
     cs_text_free(&svg);
     cs_calibration_free(c);

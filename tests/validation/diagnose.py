@@ -38,14 +38,14 @@ def expected(program, ranks, version, *words):
     return json.loads(text)
 
 
-def write_log(path, rows, ranks, version, change, in_place=lambda x: 1):
+def write_log(path, rows, ranks, version, change, in_place=lambda x: 1, gpu="NVIDIA H100 80GB HBM3", gpus=8):
     """As nccl-tests writes it; change(row) is the time in seconds."""
     with open(path, "w", encoding="utf-8") as f:
         f.write("# nThread 1 nGpus 1 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5 iters: 20 "
                 "agg iters: 1 validation: 1 graph: 0\n#\n# Using devices\n")
         for i in range(ranks):
-            f.write("#  Rank %2d Group  0 Pid %6d on     host%d device %2d [0x%02x] NVIDIA H100 80GB HBM3\n" %
-                    (i, 1000 + i, i // 8, i % 8, 16 + i % 8))
+            f.write("#  Rank %2d Group  0 Pid %6d on     host%d device %2d [0x%02x] %s\n" %
+                    (i, 1000 + i, i // gpus, i % gpus, 16 + i % gpus, gpu))
         f.write(f"NCCL version {version}.3+cuda12.8\n#\n")
         f.write("#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
                 "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n")
@@ -106,6 +106,21 @@ def check_made_up(program):
     say(verdicts(program, "x.log")[0] == ["NORMAL"], "7 of 8 NICs without a baseline")
     say("SLOW" in verdicts(program, "x.log", "--baseline", "good.log")[0], "7 of 8 NICs with a baseline")
     say(verdicts(program, "good.log", "--baseline", "good.log")[0] == ["NORMAL"], "a log against itself")
+    # A baseline of small sizes alone says nothing of large ones; one in which sizes are missing says what it can.
+    write_log("few.log", [r for r in rows(32) if r["bytes"] < 1 << 20], 32, "2.28", lambda r: r["expected_s"] * 1.1)
+    code, text, errors = run(program, "diagnose", "x.log", "--baseline", "few.log")
+    say(code == 2 and not text and "has none of the log's sizes from" in errors, f"a baseline of small sizes: {code} {text} {errors}")
+    write_log("half.log", rows(32)[::2], 32, "2.28", lambda r: r["expected_s"] * 1.1)
+    code, text, _ = run(program, "diagnose", "x.log", "--baseline", "half.log", "--format", "json")
+    found = json.loads(text)["verdicts"]
+    say([v["name"] for v in found] == ["SLOW"] and large <= found[0]["from_bytes"] <= 2 * large, f"sizes missing in the baseline: {found}")
+    write_log("x.log", rows(32), 32, "2.28", lambda r: r["expected_s"] * 1.1 * (30 if r["bytes"] >= large else 1))
+    say("times what the baseline took" in run(program, "diagnose", "x.log", "--baseline", "good.log")[1], "collapse beside a baseline")
+    # 18 hosts of 4 GPUs in one NVLink domain.
+    rack = json.loads(run(program, "expect", "-n", 72, "--topology", "nvl72", "--nccl-version", "2.28", "--format", "json")[1])
+    write_log("rack.log", rack, 72, "2.28", lambda r: r["expected_s"], gpu="NVIDIA GB200", gpus=4)
+    say(verdicts(program, "rack.log")[0] == ["NORMAL"], f"a rack: {verdicts(program, 'rack.log')}")
+    say(verdicts(program, "rack.log", "--topology", "nvl72")[0] == ["NORMAL"], "a rack with its topology")
     # Noise of 3 % changes nothing.
     generator = random.Random(5)
     for version in ("2.10", "2.18", "2.22", "2.27", "2.30"):
@@ -133,6 +148,21 @@ def check_refusals(program):
         f.write(whole.replace("NVIDIA H100 80GB HBM3", "a GPU"))
     with open("old.log", "w", encoding="utf-8") as f:
         f.write(whole.replace("version 2.28.3", "version 2.99.1"))
+    for name, said in (("silent.log", "NCCL version 2.28.3+cuda12.8\n"), ("coded.log", "NCCL version 2.28.3+cuda12.8")):
+        with open(name, "w", encoding="utf-8") as f:
+            f.write(whole.replace(said, "# nccl-tests version 2.17.6 nccl-headers=22100 nccl-library=22106" if "\n" not in said else ""))
+    say("the log does not say it, 2.30 is taken" in verdicts(program, "silent.log")[2], "a version that is taken is not named")
+    code, text, errors = run(program, "diagnose", "coded.log")
+    say("NCCL 2.21" in text and "--nccl-version" not in errors, f"the library's code: {text[:80]} {errors}")
+    for device in ("NVIDIA A100-PCIE-40GB", "NVIDIA H100 PCIe", "NVIDIA H100 NVL", "NVIDIA GH200 480GB", "NVIDIA H200 NVL", "L40S"):
+        with open("card.log", "w", encoding="utf-8") as f:
+            f.write(whole.replace("NVIDIA H100 80GB HBM3", device))
+        code, _, errors = run(program, "diagnose", "card.log")
+        say(code == 2 and f"no preset has GPUs like '{device}'" in errors, f"{device}: exit {code}: {errors}")
+    for device, preset in (("NVIDIA A100-SXM4-80GB", "dgx-a100"), ("NVIDIA H200", "dgx-h200"), ("NVIDIA GB200", "nvl72"), ("NVIDIA B200", "hgx-b200")):
+        with open("card.log", "w", encoding="utf-8") as f:
+            f.write(whole.replace("NVIDIA H100 80GB HBM3", device))
+        say(f"{preset} is taken" in run(program, "diagnose", "card.log")[2], f"{device} is not {preset}")
     say("missing-rows" in verdicts(program, "cut.log")[2], "a log that is cut is not named")
     say("2.99.1" in verdicts(program, "old.log")[2], "a version that is not known is not named")
     for words, code, said in ((("absent.log",), 3, "absent.log: cannot be opened"),
@@ -160,6 +190,16 @@ def check_refusals(program):
         with open("x.svg", encoding="utf-8") as f:
             picture = f.read()
         say(all(words in picture for words in ("NORMAL", "measured", "bus bandwidth")), "the picture lacks words")
+    for name, begins in (("x.png", b"\x89PNG"), ("x.PDF", b"%PDF"), ("y.SVG", b"<?xml")):
+        code, text, errors = run(program, "diagnose", "x.log", "-o", name)
+        if "gnuplot is missing" not in errors:
+            with open(name, "rb") as f:
+                say(code == 0 and f.read(len(begins)) == begins, f"{name}: {errors}")
+    if os.path.exists("x.PDF"):
+        time.sleep(1.01)
+        run(program, "diagnose", "x.log", "-o", "z.pdf")
+        with open("x.PDF", "rb") as f, open("z.pdf", "rb") as g:
+            say(f.read() == g.read(), "the same PDF a second later differs")
     begin = time.monotonic()
     run(program, "diagnose", "x.log")
     say(time.monotonic() - begin < 1, "it takes longer than a second")

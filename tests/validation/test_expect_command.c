@@ -135,7 +135,7 @@ Test(expect_command, refusals)
     } cases[] = {
         {"", "collsim: --topology: needs a preset or a file"},
         {"--topology dgx-x900", "unknown topology"},
-        {"--topology dgx-h100 -n 12", "collsim: --ranks: 12 GPUs do not fill servers of 8"},
+        {"--topology dgx-h100 -n 13", "collsim: --ranks: 13 GPUs do not fill servers of 8"},
         {"--topology dgx-h100 -g 9 -n 18", "collsim: --gpus-per-server: 9: dgx-h100 has 8 GPUs"},
         {"--topology dgx-h100 -g 1 -n 1", "--ranks"},
         {"--topology dgx-h100 --gpus-per-process 3",
