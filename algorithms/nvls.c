@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* AllReduce by an NVSwitch that adds up and passes on (NVLink SHARP), in one server.
+/* AllReduce by an NVSwitch that adds up and passes on (NVLink SHARP), in one server; its halves.
  *
  * The buffer is h heads times `pieces` pieces; head j owns pieces j, j + h, .. For a piece every
  * GPU sends its contribution to the switch, which gives the sum to the head (multimem.ld_reduce);
@@ -15,11 +15,16 @@
  * whose contribution then goes to the heads, which are the others: x l after it has come, like
  * local_add without it, but the switch's part is done before.
  *
+ * An AllGather is its second half: every GPU multicasts its block to all others, so that (n-1)/n x
+ * come in. A ReduceScatter is its first: every GPU takes the sum of its block from the switch, and
+ * x go out, with local_add (n-1)/n x. A ring moves no more.
+ *
  * Sources: B. Klenk et al., "An In-Network Architecture for Accelerating Shared-Memory
  * Multiprocessor Collectives", ISCA 2020; what NCCL does with it, from its public source
  * (sim/doc/nccl.md).
  */
 #include "algorithms/lib/accept.h"
+#include "algorithms/lib/pieces.h"
 #include "base/alloc.h"
 #include "cs/model.h"
 
@@ -92,52 +97,52 @@ static cs_status refuse_cluster(const cs_scenario *scenario, cs_error *err)
     return CS_OK;
 }
 
-static cs_plan plan_of(const nvls_options *o)
+static cs_plan plan_of(const cs_scenario *scenario, const nvls_options *o)
 {
     uint32_t chunks = o->heads * o->pieces;
+    bool     is_all = scenario->collective == CS_ALLREDUCE;
 
     return (cs_plan){.n_chunks         = chunks,
                      .n_slots          = sum_slots(o) + AHEAD + 1,
-                     .n_rounds         = chunks * (o->aware ? 3 : 2),
+                     .n_rounds         = chunks * (!is_all    ? 1
+                                                   : o->aware ? 3
+                                                              : 2),
                      .uses             = CS_USES_NVLINK | CS_USES_SWITCH,
+                     .chunks_differ    = !is_all && scenario->bytes % chunks != 0,
                      .ignores_arrivals = !o->aware};
 }
 
-/* Of about the number that is predicted to end first, the one that does. Where replays would take
- * long, that number itself. */
+/* The block of a rank is all that it has to take, or to give away: every rank is a head. */
+static cs_status check_half(const cs_scenario *scenario, const nvls_options *o, cs_error *err)
+{
+    if (o->aware) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.aware",
+                       "has nothing to add up in %s: accepted is allreduce",
+                       cs_collective_name(scenario->collective));
+    }
+    return o->heads == scenario->cluster.n_ranks
+               ? CS_OK
+               : CS_FAIL(err, CS_ENOTSUP, "algorithm.options.heads",
+                         "%u of %u GPUs: in %s each is the head of its block", o->heads,
+                         scenario->cluster.n_ranks, cs_collective_name(scenario->collective));
+}
+
 static cs_status choose_pieces(const cs_scenario *scenario, nvls_options *o, cs_error *err)
 {
-    static const double about[]   = {1, 0.5, 0.7, 1.4, 2, 3};
-    const cs_forecast  *f         = scenario->forecast;
-    double              predicted = predicted_pieces(scenario, o), h = o->heads;
-    double              most = fmin((double)scenario->bytes / h, MOST_CHUNKS / h), best_s = 0;
-    nvls_options        one      = *o;
-    bool                is_quick = 2 * predicted * h * scenario->cluster.n_ranks < MOST_REPLAYED;
+    double predicted = predicted_pieces(scenario, o), h = o->heads;
+    double most     = fmin(MOST_AUTO, floor(fmin((double)scenario->bytes, MOST_CHUNKS) / h));
+    bool   is_quick = 2 * predicted * h * scenario->cluster.n_ranks < MOST_REPLAYED;
 
-    most = floor(fmin(MOST_AUTO, most));
-    for (size_t i = 0; i < sizeof about / sizeof about[0]; i++) {
-        double time_s = 0;
-        one.pieces    = (uint32_t)fmax(1, fmin(round(predicted * about[i]), most));
-        if (i > 0 && (f == NULL || !is_quick)) {
-            break;
-        }
-        if (f != NULL && is_quick) {
-            cs_plan plan = plan_of(&one);
-            CS_TRY(f->elapsed_s(f, scenario, &cs_algorithm_nvls, &one, &plan, &time_s, err));
-        }
-        if (i == 0 || time_s < best_s) {
-            *o     = one;
-            best_s = time_s;
-        }
-    }
-    return CS_OK;
+    return cs_choose_pieces(&cs_algorithm_nvls, scenario, o, &o->pieces, predicted, most, is_quick,
+                            err);
 }
 
 static cs_status nvls_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                             cs_error *err)
 {
-    nvls_options *o = options;
-    uint32_t      n = scenario->cluster.n_ranks;
+    nvls_options *o      = options;
+    uint32_t      n      = scenario->cluster.n_ranks;
+    bool          is_all = scenario->collective == CS_ALLREDUCE;
 
     CS_TRY(refuse_cluster(scenario, err));
     uint32_t members = n - (o->aware ? 1 : 0);
@@ -148,19 +153,23 @@ static cs_status nvls_check(const cs_scenario *scenario, void *options, cs_plan 
     }
     o->local_add = o->local_add || o->aware;
     if (o->heads == CS_AUTO) {
-        o->heads = (uint32_t)fmin(members, fmax(1, (double)scenario->bytes));
+        o->heads = is_all ? (uint32_t)fmin(members, fmax(1, (double)scenario->bytes)) : members;
     }
-    if (o->pieces == CS_AUTO && o->heads <= scenario->bytes && o->heads <= MOST_CHUNKS) {
+    if (!is_all) {
+        CS_TRY(check_half(scenario, o, err));
+    }
+    if (o->pieces == CS_AUTO && (o->heads <= scenario->bytes || !is_all) &&
+        o->heads <= MOST_CHUNKS) {
         CS_TRY(choose_pieces(scenario, o, err));
     }
     uint64_t chunks = (uint64_t)o->heads * o->pieces;
-    if (chunks > MOST_CHUNKS || chunks > scenario->bytes) {
+    if (chunks > MOST_CHUNKS || (chunks > scenario->bytes && (is_all || o->pieces > 1))) {
         return CS_FAIL(err, CS_EINVAL, "algorithm.options.pieces",
                        "%u pieces of %u heads and %llu bytes: accepted are %d pieces in all, of at "
                        "least a byte",
                        o->pieces, o->heads, (unsigned long long)scenario->bytes, MOST_CHUNKS);
     }
-    *plan = plan_of(o);
+    *plan = plan_of(scenario, o);
     return CS_OK;
 }
 
@@ -176,6 +185,7 @@ typedef enum unit_kind {
 typedef struct nvls {
     const cs_scenario *scenario;
     nvls_options       o;
+    cs_collective      half;                   /* or CS_ALLREDUCE: both */
     uint32_t           n, chunks, slots, late; /* late: n, where nobody is left out at first */
     uint32_t           ahead, ahead_adds;      /* of reductions and additions before multicasts */
     uint64_t           total;                  /* units */
@@ -195,11 +205,15 @@ static uint32_t head_of(const nvls *s, uint32_t chunk)
 }
 
 /* Unit number `unit`: first the reductions and additions that run ahead; then for every piece its
- * multicast, the next addition and the next reduction. */
+ * multicast, the next addition and the next reduction. Halves do one of these for every piece. */
 static unit_kind unit_at(const nvls *s, uint64_t unit, uint32_t *chunk_p)
 {
     uint64_t left = unit, period = s->o.aware ? 3 : 2;
 
+    if (s->half != CS_ALLREDUCE) {
+        *chunk_p = (uint32_t)unit;
+        return s->half == CS_ALLGATHER ? UNIT_CAST : UNIT_REDUCE;
+    }
     if (left < s->ahead) {
         *chunk_p = (uint32_t)left;
         return UNIT_REDUCE;
@@ -282,7 +296,9 @@ static bool put_all(nvls *s, const piece *p, bool to_switch, uint32_t skips, cs_
 static bool reduce_piece(nvls *s, const piece *p, cs_block *block)
 {
     uint32_t skips = s->o.local_add ? p->head : s->n, first = 0;
-    uint32_t flags = s->o.local_add ? CS_OWN_DST | (s->o.aware ? 0u : CS_DONE_DST) : 0u;
+    uint32_t flags = s->o.local_add                ? CS_OWN_DST | (s->o.aware ? 0u : CS_DONE_DST)
+                     : s->half == CS_REDUCESCATTER ? CS_DONE_DST
+                                                   : 0u;
 
     while (first == skips || first == s->late) {
         first++;
@@ -310,16 +326,39 @@ static bool add_piece(nvls *s, const piece *p, cs_block *block)
                    block);
 }
 
-/* The sum to the switch, which gives it to all. */
+/* The sum to the switch, which gives it to all; in an AllGather the head's own block, to all
+ * others.
+ */
 static bool cast_piece(nvls *s, const piece *p, cs_block *block)
 {
+    const bool is_own = s->half == CS_ALLGATHER;
+
     if (!s->is_cast) {
-        if (!put_one(s, p, p->head, hub_of(s), CS_OP_COPY, 0, p->down, block)) {
+        if (!put_one(s, p, p->head, hub_of(s), CS_OP_COPY, is_own ? CS_OWN_SRC : 0, p->down,
+                     block)) {
             return false;
         }
         s->is_cast = true;
     }
-    return put_all(s, p, false, s->o.local_add ? p->head : s->n, block);
+    return put_all(s, p, false, is_own || s->o.local_add ? p->head : s->n, block);
+}
+
+/* Piece number `number` in the order of the stream: heads take turns. Blocks are the ranks' in
+ * their order. */
+static piece piece_at(const nvls *s, uint32_t number)
+{
+    const uint64_t bytes = s->scenario->bytes;
+    piece p = {.chunk = number, .up = number % s->slots, .down = s->slots + number % (AHEAD + 1)};
+
+    if (s->half == CS_ALLREDUCE) {
+        p.head  = head_of(s, number);
+        p.bytes = cs_split(bytes, s->chunks, number);
+    } else {
+        p.head  = number % s->n;
+        p.chunk = p.head * s->o.pieces + number / s->n;
+        p.bytes = cs_split(cs_split(bytes, s->n, p.head), s->o.pieces, number / s->n);
+    }
+    return p;
 }
 
 static void nvls_next_block(void *state, cs_block *block)
@@ -328,15 +367,12 @@ static void nvls_next_block(void *state, cs_block *block)
 
     block->count = 0;
     for (; s->unit < s->total; s->unit++) {
-        piece     p;
-        unit_kind kind = unit_at(s, s->unit, &p.chunk);
-        bool      done = p.chunk >= s->chunks; /* nothing is left to run ahead */
+        uint32_t  number;
+        unit_kind kind = unit_at(s, s->unit, &number);
+        bool      done = number >= s->chunks; /* nothing is left to run ahead */
 
         if (!done) {
-            p.head  = head_of(s, p.chunk);
-            p.up    = p.chunk % s->slots;
-            p.down  = s->slots + p.chunk % (AHEAD + 1);
-            p.bytes = cs_split(s->scenario->bytes, s->chunks, p.chunk);
+            piece p = piece_at(s, number);
             done    = kind == UNIT_REDUCE ? reduce_piece(s, &p, block)
                       : kind == UNIT_ADD  ? add_piece(s, &p, block)
                                           : cast_piece(s, &p, block);
@@ -361,6 +397,7 @@ static cs_status nvls_open(const cs_scenario *scenario, const void *options, voi
     }
     *s = (nvls){.scenario = scenario,
                 .o        = *o,
+                .half     = scenario->collective,
                 .n        = scenario->cluster.n_ranks,
                 .chunks   = o->heads * o->pieces,
                 .late     = scenario->cluster.n_ranks};
@@ -372,7 +409,9 @@ static cs_status nvls_open(const cs_scenario *scenario, const void *options, voi
     s->slots      = sum_slots(o);
     s->ahead      = o->aware ? s->chunks : AHEAD < s->chunks ? AHEAD : s->chunks;
     s->ahead_adds = o->aware ? (AHEAD < s->chunks ? AHEAD : s->chunks) : 0;
-    s->total      = s->ahead + s->ahead_adds + (uint64_t)s->chunks * (o->aware ? 3 : 2);
+    s->total      = s->half != CS_ALLREDUCE
+                        ? s->chunks
+                        : s->ahead + s->ahead_adds + (uint64_t)s->chunks * (o->aware ? 3 : 2);
     *state_p      = s;
     return CS_OK;
 }
@@ -386,7 +425,10 @@ static void nvls_close(void *state)
 static double nvls_published_form_s(const cs_scenario *scenario, const void *options)
 {
     const nvls_options *o     = options;
-    double              times = 1 + (o->local_add ? 0 : 1.0 / o->heads);
+    double              own   = 1.0 / o->heads;
+    bool                loses = scenario->collective == CS_ALLGATHER || o->local_add;
+    double              times =
+        scenario->collective == CS_ALLREDUCE ? 1 + (o->local_add ? 0 : own) : 1 - (loses ? own : 0);
 
     return cs_last_arrival(scenario) +
            times * (double)scenario->bytes / nvlink(scenario)->bandwidth_Bps;
@@ -397,7 +439,7 @@ const cs_algorithm cs_algorithm_nvls = {
     .summary       = "the NVSwitch adds up and passes on: every byte leaves a GPU once, and a head "
                      "once more",
     .source        = "B. Klenk et al., ISCA 2020; NCCL's NVLS",
-    .collectives   = 1u << CS_ALLREDUCE,
+    .collectives   = 1u << CS_ALLREDUCE | 1u << CS_ALLGATHER | 1u << CS_REDUCESCATTER,
     .options       = nvls_table,
     .options_bytes = sizeof(nvls_options),
     .check         = nvls_check,

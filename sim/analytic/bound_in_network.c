@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The bound of an AllReduce whose switch adds up and passes on, in one server behind an NVSwitch.
+/* The bound where a switch adds up and passes on, in one server behind an NVSwitch.
  *
  * The last rank arrives at a_n. After that each of the x bytes of its contribution leaves its port,
  * none of them added to another one of its own, so that the port is busy for x l (l: seconds per
@@ -8,10 +8,16 @@
  * Where ranks alone add up and pass on, every byte is moved 2 (n-1) times over n ports, which takes
  * 2 (n-1)/n x l: that factor is what the switch saves.
  *
+ * In a ReduceScatter what the last rank has for the others leaves it, (n-1)/n x; in an AllGather
+ * what the others have comes in by its port, which is closed before:
+ *   T >= a_n + alpha + (n-1)/n x l.
+ * Where x does not divide, the largest block is taken for the last rank's own.
+ *
  * Source: the proof above. The switch: B. Klenk et al., "An In-Network Architecture for
  * Accelerating Shared-Memory Multiprocessor Collectives", ISCA 2020.
  */
 #include "cs/bound.h"
+#include "cs/schedule.h"
 
 #include <math.h>
 
@@ -20,21 +26,26 @@ static double in_network_seconds(const cs_bound_context *context)
     const cs_scenario *s = context->scenario;
     const cs_cluster  *c = &s->cluster;
 
-    if (s->collective != CS_ALLREDUCE || cs_n_servers(c) != 1 || c->gpus_per_server < 2 ||
+    const bool is_gather = s->collective == CS_ALLGATHER, is_all = s->collective == CS_ALLREDUCE;
+
+    if ((!is_all && !is_gather && s->collective != CS_REDUCESCATTER) ||
+        (is_gather && context->ranks_relay) || cs_n_servers(c) != 1 || c->gpus_per_server < 2 ||
         c->sockets > 1 || c->fabrics[CS_NVLINK].kind != CS_SWITCHED) {
         return (double)NAN;
     }
+    const uint64_t own = is_all ? 0 : cs_split(s->bytes, c->n_ranks, 0); /* the largest */
     return cs_last_arrival(s) + context->latency_s[CS_NVLINK] +
-           (double)s->bytes / c->fabrics[CS_NVLINK].bandwidth_Bps;
+           (double)(s->bytes - own) / c->fabrics[CS_NVLINK].bandwidth_Bps;
 }
 
 const cs_bound cs_bound_in_network = {
-    .name       = "in_network",
-    .summary    = "a_n + alpha + x l",
-    .assumption = "AllReduce; one server behind an NVSwitch that adds up and passes on, which only "
-                  "schedules like nvls use",
-    .source     = "the last rank's contribution over its port, once",
-    .in_network = true,
+    .name    = "in_network",
+    .summary = "a_n + alpha + x l; a half of it: (n-1)/n of x",
+    .assumption =
+        "AllReduce, AllGather or ReduceScatter; one server behind an NVSwitch that adds up "
+        "and passes on, which only schedules like nvls use",
+    .source      = "the last rank's contribution, or what it lacks, over its port, once",
+    .in_network  = true,
     .counts_data = true,
     .seconds     = in_network_seconds,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* NVLS: an AllReduce for every number of GPUs; what its ports carry; late ranks; the bound that its
- * switch allows; every kind of mistake with a switch is found; where it cannot run. */
+/* NVLS, its halves, and NVLSTree over servers: collectives for every number of GPUs; what ports
+ * carry; late ranks; the bounds that switches allow; every kind of mistake with a switch is found;
+ * where they cannot run. */
 #include "cs/job.h"
 #include "cs/result.h"
 #include "support/oracle.h"
@@ -49,7 +50,6 @@ static cs_result run(void)
     cr_assert_eq(cs_job_run(&job, NULL, 0, &result, &err), CS_OK, "%s: %s", ct_scene_text(&scene),
                  err.message);
     cr_assert(result.verified, "%s: %s", ct_scene_text(&scene), result.verdict.text);
-    cr_assert_str_eq(result.bound, "in_network");
     cr_assert_geq(result.elapsed_s, result.bound_s, "%s", ct_scene_text(&scene));
     return result;
 }
@@ -109,12 +109,108 @@ Test(nvls_times, ports_carry_the_buffer_once_and_a_head_its_part_again)
             set_number("heads", heads);
             set_number("pieces", ENOUGH_PIECES * (heads < 4 ? 4 : 1));
             double got_s = run().elapsed_s, want_s = (1 + 1.0 / heads) * once_s;
+            cr_expect_str_eq(run().bound, "in_network");
             cr_expect(got_s > want_s && got_s < 1.02 * want_s, "%u heads of %u GPUs: %g of it",
                       heads, n, got_s / want_s);
             ct_scene_option(&scene, "local_add", "true");
             got_s = run().elapsed_s;
             cr_expect(got_s > once_s && got_s < 1.02 * once_s, "%u heads of %u GPUs: %g of it",
                       heads, n, got_s / once_s);
+        }
+    }
+}
+
+/* Blocks go over the ports of one direction once; but for a rank's own, unless the switch adds it.
+ */
+Test(nvls_times, halves)
+{
+    for (uint32_t n = 2; n <= 72; n += n < 17 ? 1 : 11) {
+        for (int half = 0; half < 2; half++) {
+            uint64_t bytes  = (uint64_t)n * n * ENOUGH_PIECES * 1024;
+            double   once_s = (double)bytes / B;
+            for (int local = 0; local < 2; local++) {
+                set_scene(n, bytes, 0);
+                scene.scenario.collective = half == 0 ? CS_ALLGATHER : CS_REDUCESCATTER;
+                set_number("pieces", ENOUGH_PIECES);
+                ct_scene_option(&scene, "local_add", local ? "true" : "false");
+                cs_result result = run();
+                double    want_s = once_s * (local || half == 0 ? (n - 1.0) / n : 1);
+                cr_expect_str_eq(result.bound, "in_network");
+                cr_expect(result.elapsed_s >= want_s * (1 - 1e-12) &&
+                              result.elapsed_s < 1.01 * want_s,
+                          "%s: %g of it", ct_scene_text(&scene), result.elapsed_s / want_s);
+            }
+        }
+    }
+}
+
+static void set_servers(uint32_t servers, uint32_t gpus, uint64_t bytes, double alpha_s)
+{
+    ct_scene_set(&scene, "nvls_tree", CS_ALLREDUCE, servers * gpus, bytes);
+    scene.scenario.cluster.gpus_per_server    = gpus;
+    scene.scenario.cluster.fabrics[CS_NVLINK] = (cs_fabric){CS_SWITCHED, alpha_s, B};
+    scene.scenario.cluster.fabrics[CS_NIC]    = (cs_fabric){CS_SWITCHED, 2 * alpha_s, B / 9};
+}
+
+Test(nvls, its_halves_for_every_number_of_gpus)
+{
+    ct_rng rng = ct_rng_for(1403);
+
+    for (uint32_t n = 2; n <= 72; n += n < 20 ? 1 : 8) {
+        for (uint32_t i = 0; i < 8; i++) {
+            set_scene(n, i == 7 ? 1 + ct_below(&rng, n) : 1000 + ct_below(&rng, 100000), 1e-6);
+            scene.scenario.collective = i % 2 == 0 ? CS_ALLGATHER : CS_REDUCESCATTER;
+            if (i < 4) {
+                set_number("pieces", 1 + ct_below(&rng, 1000 / n));
+            }
+            ct_scene_option(&scene, "local_add", i / 2 % 2 == 0 ? "true" : "false");
+            if (i % 3 > 0) {
+                ct_scene_arrive(&scene, &rng, 1e-3);
+            }
+            check_stream();
+        }
+    }
+}
+
+Test(nvls_tree, is_an_allreduce_over_all_numbers_of_servers)
+{
+    ct_rng rng = ct_rng_for(1404);
+
+    for (uint32_t servers = 2; servers <= 17; servers++) {
+        for (uint32_t i = 0; i < 8; i++) {
+            uint32_t gpus = 2 + ct_below(&rng, 7);
+            set_servers(servers, gpus, i == 7 ? 1 + i : 1000 + ct_below(&rng, 100000),
+                        i % 3 * 1e-6);
+            if (i % 2 == 1 && i < 7) {
+                set_number("heads", 1 + ct_below(&rng, gpus));
+                set_number("pieces", 1 + ct_below(&rng, 20));
+            }
+            if (i % 3 > 0) {
+                ct_scene_arrive(&scene, &rng, 1e-3);
+            }
+            check_stream();
+        }
+    }
+}
+
+/* The NICs of the heads, or NVLinks, whichever carry more for their rate. */
+Test(nvls_tree, what_ports_carry)
+{
+    for (uint32_t servers = 2; servers <= 20; servers += servers < 8 ? 1 : 4) {
+        for (int slow = 0; slow < 2; slow++) {
+            const uint32_t gpus   = 8;
+            const uint64_t bytes  = (uint64_t)gpus * 1000 * 1024;
+            double         nic_s  = slow ? 4 / B : 1 / B;
+            double         k      = servers == 2 ? 1 : servers == 3 ? 1.5 : 2;
+            double         x      = (double)bytes;
+            double         want_s = fmax((1 + 1.0 / gpus) * x / B, k * x / gpus * nic_s);
+            set_servers(servers, gpus, bytes, 0);
+            scene.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps = 1 / nic_s;
+            set_number("pieces", 500);
+            cs_result result = run();
+            cr_expect(result.elapsed_s >= want_s * (1 - 1e-9) && result.elapsed_s < 1.04 * want_s,
+                      "%u servers: %g of it", servers, result.elapsed_s / want_s);
+            cr_expect_float_eq(result.published_form_s, want_s, 1e-12 * want_s);
         }
     }
 }
@@ -168,10 +264,16 @@ Test(nvls_choice, pieces)
  * that is done with at the switch: each is found. */
 Test(nvls, every_mistake_is_found)
 {
-    for (int local = 0; local < 2; local++) {
+    for (int kind_of = 0; kind_of < 5; kind_of++) {
         set_scene(5, 5000, 1e-6);
+        if (kind_of == 4) {
+            set_servers(3, 2, 5000, 1e-6);
+        } else if (kind_of >= 2) {
+            scene.scenario.collective = kind_of == 2 ? CS_ALLGATHER : CS_REDUCESCATTER;
+        } else {
+            ct_scene_option(&scene, "local_add", kind_of == 1 ? "true" : "false");
+        }
         set_number("pieces", 3);
-        ct_scene_option(&scene, "local_add", local ? "true" : "false");
         ct_scene_ready(&scene);
         ct_stream whole = ct_stream_record(&scene, 512);
         cs_plan   plan  = scene.plan;
@@ -214,6 +316,27 @@ Test(nvls, where_it_cannot_run)
     set_number("heads", 9);
     cr_expect_str_eq(refusal(CS_EINVAL).where, "algorithm.options.heads");
     set_scene(8, 1000, 0);
+    set_number("pieces", 1000);
+    cr_expect_str_eq(refusal(CS_EINVAL).where, "algorithm.options.pieces");
+    set_scene(8, 1000, 0);
+    scene.scenario.collective = CS_ALLGATHER;
+    set_number("heads", 4);
+    cr_expect_str_eq(refusal(CS_ENOTSUP).where, "algorithm.options.heads");
+    set_scene(8, 1000, 0);
+    scene.scenario.collective = CS_REDUCESCATTER;
+    ct_scene_option(&scene, "aware", "true");
+    cr_expect_str_eq(refusal(CS_ENOTSUP).where, "algorithm.options.aware");
+    set_servers(1, 8, 1000, 0);
+    cr_expect_str_eq(refusal(CS_ENOTSUP).where, "cluster.gpus_per_server");
+    set_servers(8, 1, 1000, 0);
+    cr_expect_str_eq(refusal(CS_ENOTSUP).where, "cluster.gpus_per_server");
+    set_servers(4, 4, 1000, 0);
+    scene.scenario.cluster.fabrics[CS_NVLINK].kind = CS_DIRECT;
+    cr_expect_str_eq(refusal(CS_ENOTSUP).where, "cluster.nvlink.kind");
+    set_servers(4, 4, 1000, 0);
+    set_number("heads", 5);
+    cr_expect_str_eq(refusal(CS_EINVAL).where, "algorithm.options.heads");
+    set_servers(4, 4, 1000, 0);
     set_number("pieces", 1000);
     cr_expect_str_eq(refusal(CS_EINVAL).where, "algorithm.options.pieces");
     for (const char *const *m = (const char *const[]){"packet", "simgrid", NULL}; *m != NULL; m++) {

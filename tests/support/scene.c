@@ -7,6 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* One server for nvls; four or two for trees over servers, where that leaves them several GPUs. */
+static uint32_t gpus_of_switches(const cs_algorithm *algorithm, uint32_t n)
+{
+    if (strcmp(algorithm->name, "nvls") == 0) {
+        return n;
+    }
+    return n % 4 == 0 && n >= 8 ? n / 4 : n % 2 == 0 && n >= 4 ? n / 2 : n;
+}
+
 void ct_scene_set(ct_scene *scene, const char *algorithm, cs_collective collective, uint32_t n,
                   uint64_t bytes)
 {
@@ -26,7 +35,7 @@ void ct_scene_set(ct_scene *scene, const char *algorithm, cs_collective collecti
         cs_fields_default(scene->algorithm->options, &scene->options);
     }
     if (ct_adds_in_switches(scene->algorithm)) {
-        scene->scenario.cluster.gpus_per_server = n;
+        scene->scenario.cluster.gpus_per_server = gpus_of_switches(scene->algorithm, n);
     }
 }
 
@@ -39,7 +48,7 @@ void ct_scene_option(ct_scene *scene, const char *key, const char *value)
 
 bool ct_adds_in_switches(const cs_algorithm *algorithm)
 {
-    return strcmp(algorithm->name, "nvls") == 0;
+    return strncmp(algorithm->name, "nvls", 4) == 0;
 }
 
 bool ct_makes_trees(const cs_algorithm *algorithm)

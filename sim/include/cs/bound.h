@@ -37,8 +37,8 @@ typedef struct cs_bound {
                                of a result. Otherwise it is printed, but labelled */
     bool counts_data; /* it counts what depends on the data of ranks that have come, not ports that
                          are closed before: it holds where ranks relay, too */
-    bool in_network;  /* it holds where switches add up and pass on, and is general there alone; all
-                         others presume that ranks do it */
+    bool in_network;  /* it holds where switches inside servers add up and pass on, and may be the
+                         `bound` there; all others presume that ranks do it */
     /* Seconds after the first arrival, or NAN where the bound does not apply. */
     double (*seconds)(const cs_bound_context *context);
 } cs_bound;
