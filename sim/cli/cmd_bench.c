@@ -334,17 +334,18 @@ static cs_status run_and_print(timing *t, settings *how_to, cs_error *err)
     return status;
 }
 
-/* Servers of so many GPUs, or, where the algorithm runs in one server, that. False in *can_p: it
- * does not run on the model. */
+/* Servers of so many GPUs, or, where the algorithm does not run on them, one server, or four. False
+ * in *can_p: it does not run on the model. */
 static cs_status prepare_some(point *p, uint32_t n_ranks, uint32_t gpus_per_server, bool *can_p,
                               cs_error *err)
 {
-    cs_error  wrong  = {0};
-    cs_status status = prepare(p, n_ranks, gpus_per_server, &wrong);
+    const uint32_t gpus[] = {gpus_per_server, n_ranks, n_ranks / 4};
+    cs_error       wrong  = {0};
+    cs_status      status = CS_ENOTSUP;
 
-    if (cs_status_is_refusal(status)) {
+    for (size_t i = 0; i < sizeof gpus / sizeof gpus[0] && cs_status_is_refusal(status); i++) {
         wrong  = (cs_error){0};
-        status = prepare(p, n_ranks, n_ranks, &wrong);
+        status = prepare(p, n_ranks, gpus[i], &wrong);
     }
     *can_p = !cs_status_is_refusal(status);
     return status == CS_OK || !*can_p ? CS_OK

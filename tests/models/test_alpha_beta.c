@@ -357,6 +357,9 @@ Test(alpha_beta, both_paths_give_the_same_bits_for_every_algorithm)
         if (ct_below(&rng, 3) == 0) {
             add_fault(ct_below(&rng, n), ct_uniform(&rng, 1, 4), 0, (double)INFINITY);
         }
+        if (ct_adds_in_switches(a) && n < 4) { /* trees over servers need four GPUs */
+            continue;
+        }
         ct_scene_ready(&scene);
         ct_run run  = ct_scene_observe(&scene);
         double fast = ct_scene_replay(&scene, NULL).elapsed_s;
