@@ -151,8 +151,9 @@ static cs_status try_segments(const cs_scenario *scenario, cs_baseline baseline,
             break;
         }
         cs_error  wrong  = {0};
-        cs_status status = cs_fallback_elapsed_s(baselines[baseline], segments_tried[i], scenario,
-                                                 &this_s, &wrong);
+        cs_status status = cs_fallback_elapsed_s(
+            baselines[baseline], (cs_fallback_option){"segments", segments_tried[i]}, scenario,
+            &this_s, &wrong);
         if (cs_status_is_refusal(status)) {
             break;
         }
@@ -228,8 +229,9 @@ static cs_status lead(const cs_scenario *scenario, const cs_baseline_choice *ask
     }
     if (!is_free && asked->segments != CS_AUTO && cs_has_segments(baselines[first])) {
         leader_p->choice = *asked;
-        return cs_fallback_elapsed_s(baselines[first], asked->segments, scenario, &leader_p->end_s,
-                                     err);
+        return cs_fallback_elapsed_s(baselines[first],
+                                     (cs_fallback_option){"segments", asked->segments}, scenario,
+                                     &leader_p->end_s, err);
     }
     return lead_all(scenario, first, end, leader_p, err);
 }

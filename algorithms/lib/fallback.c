@@ -9,35 +9,31 @@ extern const cs_algorithm cs_algorithm_nccl_rings, cs_algorithm_parallel_rings, 
 const cs_algorithm *const cs_rings[CS_RINGS] = {&cs_algorithm_ring, &cs_algorithm_nccl_rings,
                                                 &cs_algorithm_parallel_rings};
 
-static const cs_field *segments_of(const cs_algorithm *algorithm)
+static const cs_field *row_of(const cs_algorithm *algorithm, const char *name)
 {
-    const cs_field *row = algorithm->options;
-
-    while (row != NULL && row->name != NULL && strcmp(row->name, "segments") != 0) {
-        row++;
-    }
-    return row != NULL && row->name != NULL ? row : NULL;
+    return algorithm->options != NULL && name != NULL ? cs_field_find(algorithm->options, name)
+                                                      : NULL;
 }
 
 bool cs_has_segments(const cs_algorithm *algorithm)
 {
-    return segments_of(algorithm) != NULL;
+    return row_of(algorithm, "segments") != NULL;
 }
 
-/* With default options, but for so many segments if that is not 0; an algorithm that may choose
- * another one runs itself. */
-static cs_status check(const cs_algorithm *algorithm, uint32_t segments,
+/* With default options, but for the one given; an algorithm that may choose another one runs
+ * itself. */
+static cs_status check(const cs_algorithm *algorithm, cs_fallback_option option,
                        const cs_scenario *scenario, cs_options *options, cs_plan *plan,
                        cs_error *err)
 {
-    const cs_field *row = segments > 0 ? segments_of(algorithm) : NULL;
+    const cs_field *row = row_of(algorithm, option.name);
 
     *options = (cs_options){0};
     cs_fields_default(algorithm->options, options);
     if (row != NULL) {
-        memcpy(options->bytes + row->offset, &segments, sizeof segments);
+        memcpy(options->bytes + row->offset, &option.value, sizeof option.value);
     }
-    if (algorithm->options != NULL && cs_field_find(algorithm->options, "chosen") != NULL) {
+    if (row_of(algorithm, "chosen") != NULL) {
         CS_TRY(cs_field_set(algorithm->options, options, "chosen", algorithm->name, "chosen", err));
     }
     return cs_algorithm_check(algorithm, scenario, options, plan, err);
@@ -70,7 +66,8 @@ cs_status cs_fastest(const cs_scenario *scenario, const cs_algorithm *const *alg
         cs_plan    plan   = {0};
         double     time_s = 0;
         cs_error   wrong  = {0};
-        cs_status  status = check(algorithms[i], 0, scenario, &options, &plan, &wrong);
+        cs_status  status =
+            check(algorithms[i], (cs_fallback_option){0}, scenario, &options, &plan, &wrong);
         if (cs_status_is_refusal(status)) {
             refusal = i == 0 ? wrong : refusal;
             continue;
@@ -108,28 +105,41 @@ cs_status cs_ring_instead(const cs_scenario *scenario, int first, const char *co
     if (!is_asked) {
         CS_TRY(cs_fastest_ring(scenario, &ring, NULL, err));
     }
-    CS_TRY(cs_fallback_check(cs_rings[ring], 0, scenario, plan, err));
+    CS_TRY(cs_fallback_check(cs_rings[ring], (cs_fallback_option){0}, scenario, plan, err));
     *chosen_p  = first + (int)ring;
     plan->note = is_asked ? NULL : notes[ring];
     return CS_OK;
 }
 
-cs_status cs_fallback_check(const cs_algorithm *algorithm, uint32_t segments,
+cs_status cs_fallback_check(const cs_algorithm *algorithm, cs_fallback_option option,
                             const cs_scenario *scenario, cs_plan *plan, cs_error *err)
 {
     cs_options options;
 
-    CS_TRY(check(algorithm, segments, scenario, &options, plan, err));
+    CS_TRY(check(algorithm, option, scenario, &options, plan, err));
     cs_plan_release(algorithm, plan); /* its stream prepares for itself */
     return CS_OK;
 }
 
-cs_status cs_fallback_elapsed_s(const cs_algorithm *algorithm, uint32_t segments,
+cs_status cs_fallback_prepare(const cs_algorithm *algorithm, cs_fallback_option option,
+                              const cs_scenario *scenario, cs_fallback_plan *prepared,
+                              cs_error *err)
+{
+    *prepared = (cs_fallback_plan){.algorithm = algorithm};
+    return check(algorithm, option, scenario, &prepared->options, &prepared->plan, err);
+}
+
+void cs_fallback_release(cs_fallback_plan *prepared)
+{
+    cs_plan_release(prepared->algorithm, &prepared->plan);
+}
+
+cs_status cs_fallback_elapsed_s(const cs_algorithm *algorithm, cs_fallback_option option,
                                 const cs_scenario *scenario, double *elapsed_s_p, cs_error *err)
 {
     cs_options options;
     cs_plan    plan   = {0};
-    cs_status  status = check(algorithm, segments, scenario, &options, &plan, err);
+    cs_status  status = check(algorithm, option, scenario, &options, &plan, err);
 
     if (status == CS_OK) {
         status = elapsed_s(algorithm, scenario, &options, &plan, elapsed_s_p, err);
@@ -138,7 +148,7 @@ cs_status cs_fallback_elapsed_s(const cs_algorithm *algorithm, uint32_t segments
     return status;
 }
 
-double cs_fallback_closed_form_s(const cs_algorithm *algorithm, uint32_t segments,
+double cs_fallback_closed_form_s(const cs_algorithm *algorithm, cs_fallback_option option,
                                  const cs_scenario *scenario)
 {
     cs_options options;
@@ -146,7 +156,7 @@ double cs_fallback_closed_form_s(const cs_algorithm *algorithm, uint32_t segment
     double     closed_s = (double)NAN;
 
     if (algorithm->closed_form_s != NULL &&
-        check(algorithm, segments, scenario, &options, &plan, NULL) == CS_OK) {
+        check(algorithm, option, scenario, &options, &plan, NULL) == CS_OK) {
         closed_s = algorithm->closed_form_s(scenario, &options);
     }
     cs_plan_release(algorithm, &plan);
@@ -157,8 +167,7 @@ cs_status cs_fallback_open(cs_fallback *fallback, const cs_algorithm *algorithm,
                            const cs_scenario *scenario, cs_error *err)
 {
     cs_options options;
-    cs_status  status =
-        check(algorithm, fallback->segments, scenario, &options, &fallback->plan, err);
+    cs_status status = check(algorithm, fallback->option, scenario, &options, &fallback->plan, err);
 
     if (status == CS_OK) {
         status = cs_algorithm_open(algorithm, scenario, &options, &fallback->plan, &fallback->state,
@@ -169,6 +178,15 @@ cs_status cs_fallback_open(cs_fallback *fallback, const cs_algorithm *algorithm,
         return status;
     }
     fallback->algorithm = algorithm;
+    return CS_OK;
+}
+
+cs_status cs_fallback_open_prepared(cs_fallback *fallback, const cs_fallback_plan *prepared,
+                                    const cs_scenario *scenario, cs_error *err)
+{
+    CS_TRY(cs_algorithm_open(prepared->algorithm, scenario, &prepared->options, &prepared->plan,
+                             &fallback->state, err));
+    fallback->algorithm = prepared->algorithm;
     return CS_OK;
 }
 

@@ -38,26 +38,47 @@ cs_status cs_fastest_ring(const cs_scenario *scenario, uint32_t *ring_p, double 
 cs_status cs_ring_instead(const cs_scenario *scenario, int first, const char *const *notes,
                           int *chosen_p, cs_plan *plan, cs_error *err);
 
+/* An option that another algorithm is given, where it has one of that name: a number, or which of
+ * its choices. {0}: none. */
+typedef struct cs_fallback_option {
+    const char *name;
+    uint32_t    value;
+} cs_fallback_option;
+
 /* Plan, time (as cs_fastest() says) and closed form of an algorithm with its default options, but
- * for the value of its option `segments` (0: the default). */
-cs_status cs_fallback_check(const cs_algorithm *algorithm, uint32_t segments,
+ * for that one. */
+cs_status cs_fallback_check(const cs_algorithm *algorithm, cs_fallback_option option,
                             const cs_scenario *scenario, cs_plan *plan, cs_error *err);
-cs_status cs_fallback_elapsed_s(const cs_algorithm *algorithm, uint32_t segments,
+cs_status cs_fallback_elapsed_s(const cs_algorithm *algorithm, cs_fallback_option option,
                                 const cs_scenario *scenario, double *elapsed_s_p, cs_error *err);
-double    cs_fallback_closed_form_s(const cs_algorithm *algorithm, uint32_t segments,
+double    cs_fallback_closed_form_s(const cs_algorithm *algorithm, cs_fallback_option option,
                                     const cs_scenario *scenario);
+
+/* What it is then: for those who keep it from their check() to their streams (cs_plan.prepared), as
+ * what it has chosen by a forecast cannot be found without one. The caller frees it. */
+typedef struct cs_fallback_plan {
+    const cs_algorithm *algorithm;
+    cs_options          options;
+    cs_plan             plan;
+} cs_fallback_plan;
+cs_status cs_fallback_prepare(const cs_algorithm *algorithm, cs_fallback_option option,
+                              const cs_scenario *scenario, cs_fallback_plan *prepared,
+                              cs_error *err);
+void      cs_fallback_release(cs_fallback_plan *prepared);
 
 /* Has it an option `segments`? */
 bool cs_has_segments(const cs_algorithm *algorithm);
 
 /* Its stream. `{0}` may be closed. */
 typedef struct cs_fallback {
-    uint32_t            segments;  /* as above; set before it is opened */
+    cs_fallback_option  option;    /* set before it is opened */
     const cs_algorithm *algorithm; /* NULL: none is open */
     cs_plan             plan;      /* with what it keeps for its stream */
     void               *state;
 } cs_fallback;
 
+cs_status cs_fallback_open_prepared(cs_fallback *fallback, const cs_fallback_plan *prepared,
+                                    const cs_scenario *scenario, cs_error *err);
 cs_status cs_fallback_open(cs_fallback *fallback, const cs_algorithm *algorithm,
                            const cs_scenario *scenario, cs_error *err);
 void      cs_fallback_next(cs_fallback *fallback, cs_block *block);

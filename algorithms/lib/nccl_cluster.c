@@ -64,6 +64,7 @@ static cs_nccl_gpu gpu_of_rate(double rate_GBps)
 
 /* PCIe as NCCL counts it: 24 of 31.5 GB/s, 48 of 63. */
 #define PCIE_SHARE (48.0 / 63)
+static const double PCIE4_GBps = 24, PCIE5_GBps = 48; /* where nothing else is known */
 
 /* Linux names EFA's devices so. */
 static bool is_efa(const cs_machine *m)
@@ -149,6 +150,27 @@ cs_status cs_nccl_cluster_of(const cs_machine *machine, uint32_t ranks, uint32_t
     }
     *cluster = c;
     return CS_OK;
+}
+
+void cs_nccl_cluster_of_scenario(const cs_cluster *cluster, cs_nccl_cluster *nccl)
+{
+    const cs_fabric *nvlink = &cluster->fabrics[CS_NVLINK], *nic = &cluster->fabrics[CS_NIC];
+    const uint32_t   g = cluster->gpus_per_server, sharers = cluster->nic_sharers;
+    const bool       is_switched = nvlink->kind == CS_SWITCHED && cluster->sockets <= 1;
+    const double     rate_GBps   = nvlink->bandwidth_Bps / 1e9 * (is_switched || g < 2 ? 1 : g - 1);
+    const bool       has_link    = sharers > 1 && cluster->topology != NULL;
+    const double     nic_GBps =
+        nic->bandwidth_Bps / 1e9 * (sharers > 1 && !has_link ? (double)sharers : 1);
+
+    *nccl = (cs_nccl_cluster){.gpu          = gpu_of_rate(rate_GBps),
+                              .fabric       = CS_NCCL_IB,
+                              .servers      = cs_n_servers(cluster),
+                              .gpus         = g,
+                              .nics         = sharers > 1 ? g / sharers : g,
+                              .nic_GBps     = nic_GBps,
+                              .pcie_GBps    = nic_GBps > PCIE4_GBps ? PCIE5_GBps : PCIE4_GBps,
+                              .sheet_GBps   = rate_GBps,
+                              .has_nvswitch = is_switched};
 }
 
 /* ---- words ---- */

@@ -14,6 +14,7 @@
 #ifndef CS_ALGORITHMS_LIB_NCCL_TUNING_H
 #define CS_ALGORITHMS_LIB_NCCL_TUNING_H
 
+#include "cs/cluster.h"
 #include "cs/collective.h"
 #include "cs/machine.h"
 
@@ -116,6 +117,10 @@ typedef struct cs_nccl_choice {
  * the rate of NVLink (the fabric: InfiniBand). O(gpus^2 + NICs). */
 CS_MUST_CHECK cs_status cs_nccl_cluster_of(const cs_machine *machine, uint32_t ranks, uint32_t gpus,
                                            cs_nccl_cluster *cluster, cs_error *err);
+
+/* The same of a scenario's cluster, whose servers are alike: an NVSwitch where its NVLink is
+ * switched, a NIC for each run of GPUs that share one, InfiniBand. O(1). */
+void cs_nccl_cluster_of_scenario(const cs_cluster *cluster, cs_nccl_cluster *nccl);
 
 /* "2.28", "2.28.3", "v2.27.7+cuda12.8": the minor number, of which the nearest known one is taken
  * and `*is_known_p` false. CS_EINVAL if it is no version. */

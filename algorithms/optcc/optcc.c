@@ -786,7 +786,7 @@ static cs_status r2ccl_instead(const cs_scenario *scenario, optcc_options *o, cs
     bool is_asked = o->chosen == CHOSEN_R2CCL;
 
     *o = (optcc_options){.bubbles = 2, .copies = 1, .late = LATE_DELAY, .chosen = CHOSEN_R2CCL};
-    CS_TRY(cs_fallback_check(&cs_algorithm_r2ccl, 0, scenario, plan, err));
+    CS_TRY(cs_fallback_check(&cs_algorithm_r2ccl, (cs_fallback_option){0}, scenario, plan, err));
     plan->note = is_asked ? plan->note : r2ccl_note;
     return CS_OK;
 }

@@ -513,7 +513,8 @@ static double r2ccl_closed_form_s(const cs_scenario *scenario, const void *optio
     double               time_s   = (double)NAN;
 
     if (o->chosen >= CHOSEN_RINGS) {
-        return cs_fallback_closed_form_s(cs_rings[o->chosen - CHOSEN_RINGS], 0, scenario);
+        return cs_fallback_closed_form_s(cs_rings[o->chosen - CHOSEN_RINGS],
+                                         (cs_fallback_option){0}, scenario);
     }
     if (cs_capacity_is_constant(scenario) && !cs_capacity_is_single(scenario) &&
         !(cs_last_arrival(scenario) > 0) && c->servers == NULL && c->sockets <= 1 &&

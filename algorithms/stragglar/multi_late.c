@@ -500,9 +500,10 @@ static cs_multi_late_shape shape_of(const cs_scenario *scenario, const cs_multi_
     return (cs_multi_late_shape){choice->late, choice->chunks / early, choice->roots};
 }
 
-static uint32_t segments_of(const cs_multi_late_choice *choice)
+static cs_fallback_option segments_of(const cs_multi_late_choice *choice)
 {
-    return choice->segments == CS_AUTO ? 0 : choice->segments;
+    bool is_set = choice->segments != CS_AUTO && choice->segments > 0;
+    return (cs_fallback_option){is_set ? "segments" : NULL, choice->segments};
 }
 
 cs_status cs_multi_late_plan(const cs_scenario *scenario, cs_multi_late_choice *choice,
@@ -533,7 +534,7 @@ cs_status cs_multi_late_open(const cs_scenario *scenario, const cs_multi_late_ch
         return CS_NO_MEMORY(err, "the late ranks of a schedule");
     }
     if (schedule == NULL) {
-        stream->baseline.segments = segments_of(choice);
+        stream->baseline.option = segments_of(choice);
         return cs_fallback_open(&stream->baseline, cs_baseline_algorithm(choice->baseline),
                                 scenario, err);
     }

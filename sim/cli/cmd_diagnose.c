@@ -20,6 +20,7 @@ typedef struct diagnose_job {
     const char      *log, *baseline, *output;
     cs_nccl_asked    asked;
     cs_result_format format;
+    char             version[CS_VERSION_BYTES]; /* that the log says, where `asked` borrows it */
 } diagnose_job;
 
 /* clang-format off */
@@ -275,14 +276,13 @@ static cs_status write_picture(const diagnose_job *j, const cs_diagnosis *d, cs_
 static cs_status diagnose(diagnose_job *j, const cs_nccl_log *log, const cs_nccl_log *baseline,
                           cs_text *text, bool *is_normal_p, cs_error *err)
 {
-    char            version[CS_VERSION_BYTES];
     cs_picture      kind = CS_PICTURE_SVG;
     cs_nccl_cluster cluster;
     cs_nccl_setting setting;
     cs_diagnosis    d = {
            .cluster = &cluster, .collective = log->collective, .has_baseline = baseline != NULL};
 
-    CS_TRY(take_from_log(log, version, &j->asked, err));
+    CS_TRY(take_from_log(log, j->version, &j->asked, err));
     CS_TRY(read_machine(&j->asked, j->log, &cluster, &setting, err));
     if (baseline != NULL) {
         CS_TRY(check_baseline(log, baseline, j->baseline, err));

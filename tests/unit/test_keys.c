@@ -151,8 +151,8 @@ Test(names, are_spelled_out_where_they_name_something)
 {
     expect_spelled("algorithm", "tree", "\"double_binary_tree\"");
     expect_spelled("algorithm.name", "rabenseifner", "\"rhd\"");
-    expect_spelled("algorithm", "{\"name\": \"nccl\", \"options\": {\"channels\": 2}}",
-                   "{\"name\":\"nccl_rings\",\"options\":{\"channels\":2}}");
+    expect_spelled("algorithm", "{\"name\": \"merged\", \"options\": {\"exchanges\": 2}}",
+                   "{\"name\":\"merged_rhd\",\"options\":{\"exchanges\":2}}");
     expect_spelled("model", "Hockney", "\"alpha-beta\"");
     expect_spelled("collective", "AllReduce", "\"allreduce\"");
     expect_spelled("cluster", "{\"topology\": \"h100\"}", "{\"topology\":\"dgx-h100\"}");

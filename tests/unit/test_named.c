@@ -217,8 +217,8 @@ Test(find_named, everything_that_the_program_has)
     expect_all(&cs_model_names);
     expect_all(&cs_preset_names);
     expect_all(&cs_collective_names);
-    cr_expect(cs_algorithm_find("nccl", &algorithm, NULL) == CS_OK);
-    cr_expect_str_eq(algorithm->name, "nccl_rings");
+    cr_expect(cs_algorithm_find("merged", &algorithm, NULL) == CS_OK);
+    cr_expect_str_eq(algorithm->name, "merged_rhd");
     cr_expect(cs_algorithm_find("rabenseifner", &algorithm, NULL) == CS_OK);
     cr_expect_str_eq(algorithm->name, "rhd");
     cr_expect(cs_model_find("hockney", &model, NULL) == CS_OK && model == cs_models[0]);
