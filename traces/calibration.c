@@ -538,8 +538,11 @@ static const char *choice_at(const cs_nccl_log *const *logs, size_t n, uint32_t 
 }
 
 /* Say of each break what changes there, as far as it can be told. */
-static void name_breaks(cs_calibration *c, const cs_nccl_log *const *logs, size_t n)
+static void name_breaks(cs_calibration *c, const cs_nccl_log *const *logs, size_t n,
+                        cs_nccl_picks *picks)
 {
+    char picked[2][CS_NCCL_CHOICE_BYTES];
+
     c->n_breaks = c->n_regimes - 1;
     for (size_t b = 0; b < c->n_breaks; b++) {
         cs_break *brk = &c->breaks[b];
@@ -548,11 +551,12 @@ static void name_breaks(cs_calibration *c, const cs_nccl_log *const *logs, size_
             (cs_break){c->regimes[b].max_bytes, c->regimes[b + 1].min_bytes, CS_BREAK_LOG, "", ""};
         const char *from = choice_at(logs, n, c->n_ranks, brk->after_bytes);
         const char *to   = choice_at(logs, n, c->n_ranks, brk->before_bytes);
-        if (from == NULL && to == NULL && c->schedule[0] == '\0') {
+        if (from == NULL && to == NULL && c->schedule[0] == '\0' && picks != NULL &&
+            picks(c->machine, c->collective, c->n_ranks, brk->after_bytes / 2, picked[0]) &&
+            picks(c->machine, c->collective, c->n_ranks, 2 * brk->before_bytes, picked[1])) {
             brk->evidence = CS_BREAK_TUNER;
-            from =
-                cs_nccl_tuner_choice(c->machine, c->collective, c->n_ranks, brk->after_bytes / 2);
-            to = cs_nccl_tuner_choice(c->machine, c->collective, c->n_ranks, 2 * brk->before_bytes);
+            from          = picked[0];
+            to            = picked[1];
         }
         if (from == NULL || to == NULL || strcmp(from, to) == 0) {
             brk->evidence = CS_BREAK_UNKNOWN;
@@ -635,7 +639,7 @@ static cs_status calibrate(cs_calibration *c, const cs_nccl_log *const *logs, si
     CS_TRY(pool(logs, n, c->n_ranks, options, &c->points, &c->n_points, err));
     CS_TRY(cs_fit_regimes(c->points, c->n_points, &options->fit, &fit, err));
     CS_TRY(take_fit(c, &fit, err));
-    name_breaks(c, logs, n);
+    name_breaks(c, logs, n, options->picks);
     return hold_out_ranks(c, logs, n, options, err);
 }
 

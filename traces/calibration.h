@@ -19,7 +19,6 @@
 #include "cs/scenario.h"
 #include "traces/fit.h"
 #include "traces/nccl_tests.h"
-#include "traces/nccl_tuner.h"
 
 /* A regime: t(S) = A + B S for min_bytes <= S <= max_bytes. Between two regimes lies the join of
  * their ends (cs_line_join). */
@@ -49,10 +48,16 @@ typedef struct cs_other_ranks {
 /* How it is known what changed at a break. */
 typedef enum cs_break_evidence {
     CS_BREAK_UNKNOWN, /* nothing says it: the line bends, or the tuner changes elsewhere */
-    CS_BREAK_TUNER,   /* NCCL's tuner, as modelled (nccl_tuner.h), changes within half and twice the
-                         sizes beside it */
-    CS_BREAK_LOG,     /* NCCL's own lines, or nccl-tests' JSON, name both sides */
+    CS_BREAK_TUNER, /* NCCL's tuner, as modelled (cs_nccl_picks), changes within half and twice the
+                       sizes beside it */
+    CS_BREAK_LOG,   /* NCCL's own lines, or nccl-tests' JSON, name both sides */
 } cs_break_evidence;
+
+/* Write what NCCL picks for an operation of `bytes` (nccl-tests' size column) on `n_ranks` GPUs,
+ * whose name is somewhere in `machine`: "Ring/LL". False: that is not known. */
+enum { CS_NCCL_CHOICE_BYTES = 24 };
+typedef bool cs_nccl_picks(const char *machine, cs_collective collective, uint32_t n_ranks,
+                           uint64_t bytes, char text[CS_NCCL_CHOICE_BYTES]);
 
 /* A break between two regimes: from one algorithm and protocol ("Ring/LL") to another. */
 typedef struct cs_break {
@@ -148,6 +153,7 @@ typedef struct cs_calibrate_options {
     bool           extrapolate; /* copied to the calibration */
     const char    *machine, *versions, *date, *note;
     const char    *source; /* NULL: the names of the logs */
+    cs_nccl_picks *picks;  /* asked of breaks that no log explains; NULL: nobody is */
 } cs_calibrate_options;
 
 /* Read `n` >= 1 files (cs_nccl_read) and fit the rows together that are of the first log's number

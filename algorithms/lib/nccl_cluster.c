@@ -3,7 +3,9 @@
 #include "algorithms/lib/nccl_tuning.h"
 #include "base/arena.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -174,6 +176,72 @@ void cs_nccl_cluster_of_scenario(const cs_cluster *cluster, cs_nccl_cluster *ncc
 }
 
 /* ---- words ---- */
+
+static const cs_nccl_named_gpu named_gpus[] = {
+    {"GB200", "nvl72", CS_NCCL_BLACKWELL, true},    {"GB300", "nvl72", CS_NCCL_BLACKWELL, true},
+    {"B200", "hgx-b200", CS_NCCL_BLACKWELL, false}, {"B300", "hgx-b200", CS_NCCL_BLACKWELL, false},
+    {"H200", "dgx-h200", CS_NCCL_HOPPER, false},    {"H100", "dgx-h100", CS_NCCL_HOPPER, false},
+    {"H800", "dgx-h100", CS_NCCL_HOPPER, false},    {"H20", "dgx-h100", CS_NCCL_HOPPER, false},
+    {"A100", "dgx-a100", CS_NCCL_AMPERE, false},    {"A800", "dgx-a100", CS_NCCL_AMPERE, false},
+};
+
+/* Is the word there, between other signs than letters and digits? */
+static bool has_word(const char *text, const char *word)
+{
+    const size_t length = strlen(word);
+
+    for (const char *at = text; *at != '\0'; at++) {
+        bool begins = at == text || !isalnum((unsigned char)at[-1]);
+        if (begins && strncasecmp(at, word, length) == 0 && !isalnum((unsigned char)at[length])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const cs_nccl_named_gpu *cs_nccl_gpu_find(const char *words)
+{
+    const bool is_card = has_word(words, "PCIe") || has_word(words, "NVL");
+
+    for (size_t i = 0; !is_card && i < sizeof named_gpus / sizeof named_gpus[0]; i++) {
+        if (has_word(words, named_gpus[i].word)) {
+            return &named_gpus[i];
+        }
+    }
+    return NULL;
+}
+
+bool cs_nccl_pick_text(const char *words, cs_collective collective, uint32_t ranks, uint64_t bytes,
+                       char text[CS_NCCL_PICK_BYTES])
+{
+    static const char *const algorithms[] = {"Tree", "Ring", "NVLS", "NVLSTree", "PAT"};
+    static const char *const protocols[]  = {"LL", "LL128", "Simple"};
+    const uint32_t tuned         = 1u << CS_ALLREDUCE | 1u << CS_ALLGATHER | 1u << CS_REDUCESCATTER;
+    const cs_nccl_named_gpu *gpu = cs_nccl_gpu_find(words);
+    const cs_nccl_setting    setting = {.minor      = CS_NCCL_NEWEST,
+                                        .algorithms = UINT32_MAX,
+                                        .protocols  = UINT32_MAX,
+                                        .has_nvls   = true};
+    cs_nccl_tuning           tuning;
+    cs_nccl_choice           choice;
+
+    if (gpu == NULL || (tuned >> collective & 1u) == 0 || ranks < 2 ||
+        ranks > (gpu->is_of_rack ? 72u : 8u)) {
+        return false;
+    }
+    const cs_nccl_cluster server = {.gpu          = gpu->gpu,
+                                    .servers      = 1,
+                                    .gpus         = ranks,
+                                    .sheet_GBps   = cs_nccl_sheet_GBps(gpu->gpu),
+                                    .has_nvswitch = true};
+    cs_nccl_tune(&server, &setting, collective, &tuning);
+    if (!cs_nccl_choose(&tuning, (double)bytes, &choice)) {
+        return false;
+    }
+    (void)snprintf(text, CS_NCCL_PICK_BYTES, "%s/%s", algorithms[choice.algorithm],
+                   protocols[choice.protocol]);
+    return true;
+}
 
 cs_status cs_nccl_version_parse(const char *word, uint32_t *minor_p, bool *is_known_p,
                                 cs_error *err)

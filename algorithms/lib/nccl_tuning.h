@@ -122,6 +122,24 @@ CS_MUST_CHECK cs_status cs_nccl_cluster_of(const cs_machine *machine, uint32_t r
  * switched, a NIC for each run of GPUs that share one, InfiniBand. O(1). */
 void cs_nccl_cluster_of_scenario(const cs_cluster *cluster, cs_nccl_cluster *nccl);
 
+/* A GPU behind an NVSwitch by its name, and the preset of servers that have it. In a rack NVLink
+ * joins the GPUs of many hosts. */
+typedef struct cs_nccl_named_gpu {
+    const char *word, *preset;
+    cs_nccl_gpu gpu;
+    bool        is_of_rack;
+} cs_nccl_named_gpu;
+
+/* The GPU that is named by a whole word of a text, "NVIDIA H100 80GB HBM3"; NULL: none that is
+ * known, or a card for PCIe. */
+const cs_nccl_named_gpu *cs_nccl_gpu_find(const char *words);
+
+/* What the newest version picks in one server of GPUs that are named in `words`, as NCCL writes it:
+ * "Ring/LL". False, and nothing is written: not known. */
+enum { CS_NCCL_PICK_BYTES = 24 };
+bool cs_nccl_pick_text(const char *words, cs_collective collective, uint32_t ranks, uint64_t bytes,
+                       char text[CS_NCCL_PICK_BYTES]);
+
 /* "2.28", "2.28.3", "v2.27.7+cuda12.8": the minor number, of which the nearest known one is taken
  * and `*is_known_p` false. CS_EINVAL if it is no version. */
 CS_MUST_CHECK cs_status cs_nccl_version_parse(const char *word, uint32_t *minor_p, bool *is_known_p,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim calibrate: alpha and beta per regime from logs of nccl-tests and of tests of links; of
  * one port for each rank, or of NVLink and of the NICs. */
+#include "algorithms/lib/nccl_tuning.h"
 #include "cli/cli.h"
 #include "cs/cluster.h"
 #include "cs/units.h"
@@ -275,6 +276,7 @@ static cs_status calibrate(void *job, cs_text *text, cs_error *err)
     cs_calibration *calibration = NULL;
     cs_status       status;
 
+    j->options.picks  = cs_nccl_pick_text;
     j->options.column = j->is_in_place ? CS_NCCL_IN_PLACE : CS_NCCL_OUT_OF_PLACE;
     if (!wants_levels(j) && j->n_logs == 0) {
         return CS_FAIL(err, CS_EINVAL, "calibrate",

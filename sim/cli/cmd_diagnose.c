@@ -7,12 +7,10 @@
 #include "output/gnuplot.h"
 #include "traces/nccl_tests.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 enum { CS_VERSION_BYTES = 96 };
 
@@ -37,45 +35,6 @@ static const cs_arg_table diagnose_tables[] = {
     {cs_nccl_args, offsetof(diagnose_job, asked), CS_NOWHERE, CS_NOWHERE},
     {diagnose_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
 /* clang-format on */
-
-/* Presets by words of the Rank lines. In a rack NVLink joins the GPUs of many hosts. */
-typedef struct known_gpu {
-    const char *word, *preset;
-    bool        is_of_rack;
-} known_gpu;
-static const known_gpu known_gpus[] = {
-    {"GB200", "nvl72", true},    {"GB300", "nvl72", true},    {"B200", "hgx-b200", false},
-    {"B300", "hgx-b200", false}, {"H200", "dgx-h200", false}, {"H100", "dgx-h100", false},
-    {"H800", "dgx-h100", false}, {"H20", "dgx-h100", false},  {"A100", "dgx-a100", false},
-    {"A800", "dgx-a100", false},
-};
-
-/* Is the word there, between other signs than letters and digits? */
-static bool has_word(const char *text, const char *word)
-{
-    const size_t length = strlen(word);
-
-    for (const char *at = text; *at != '\0'; at++) {
-        bool begins = at == text || !isalnum((unsigned char)at[-1]);
-        if (begins && strncasecmp(at, word, length) == 0 && !isalnum((unsigned char)at[length])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Which GPU, of those that an NVSwitch joins; NULL: none that is known. */
-static const known_gpu *find_gpu(const char *device)
-{
-    const bool is_card = has_word(device, "PCIe") || has_word(device, "NVL");
-
-    for (size_t i = 0; !is_card && i < sizeof known_gpus / sizeof known_gpus[0]; i++) {
-        if (has_word(device, known_gpus[i].word)) {
-            return &known_gpus[i];
-        }
-    }
-    return NULL;
-}
 
 /* The version of NCCL as the option would have it; false: the log does not say it. */
 static bool find_version(const char *versions, char text[CS_VERSION_BYTES])
@@ -120,7 +79,7 @@ static cs_status read_log(const char *path, uint32_t n_ranks, cs_nccl_logs *logs
 static cs_status take_from_log(const cs_nccl_log *log, char version[CS_VERSION_BYTES],
                                cs_nccl_asked *asked, cs_error *err)
 {
-    const known_gpu *gpu = find_gpu(log->device);
+    const cs_nccl_named_gpu *gpu = cs_nccl_gpu_find(log->device);
 
     asked->ranks = log->n_ranks;
     if (asked->gpus == 0 && !(gpu != NULL && gpu->is_of_rack) && log->n_hosts > 0 &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Calibrations: parameters out of logs, what they do not speak of, and the files that are shipped.
  */
+#include "algorithms/lib/nccl_tuning.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "calibration_setup.h"
@@ -404,7 +405,7 @@ Test(calibration, what_changes_at_a_break)
     };
 
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
-        cs_calibrate_options options = {.machine = cases[k].machine};
+        cs_calibrate_options options = {.machine = cases[k].machine, .picks = cs_nccl_pick_text};
         cs_calibration      *c       = NULL;
         cs_nccl_log         *log     = NULL;
         const char          *name    = "made.log";

@@ -334,3 +334,35 @@ Test(nccl_expected, efa_of_a_file)
     cr_expect_eq(c.fabric, CS_NCCL_EFA);
     cs_arena_free(&arena);
 }
+
+/* Where runs of NCCL were seen to change: 8 H100 from a ring with LL to NVLS at 2 MiB, 8 A100 to
+ * LL128 above 2 MiB, and to Simple at 16 MiB for ReduceScatter. */
+static void expect_pick(const char *gpu, cs_collective collective, uint32_t ranks, uint64_t bytes,
+                        const char *want)
+{
+    char text[CS_NCCL_PICK_BYTES] = "";
+
+    cr_expect_eq(cs_nccl_pick_text(gpu, collective, ranks, bytes, text), want[0] != '\0', "%s",
+                 gpu);
+    cr_expect_str_eq(text, want, "%s, %u ranks, %llu B", gpu, ranks, (unsigned long long)bytes);
+}
+
+Test(nccl_expected, picks_of_named_gpus)
+{
+    static const char a100[] = "NVIDIA A100-SXM4-80GB";
+
+    expect_pick("8 x H100", CS_ALLREDUCE, 8, 1 << 20, "Ring/LL");
+    expect_pick("8 x H100", CS_ALLREDUCE, 8, 2 << 20, "NVLS/Simple");
+    expect_pick("NVIDIA H200", CS_ALLREDUCE, 2, 1 << 30, "Ring/Simple");
+    expect_pick(a100, CS_ALLREDUCE, 8, 2 << 20, "Ring/LL");
+    expect_pick(a100, CS_ALLREDUCE, 8, 4 << 20, "Ring/LL128");
+    expect_pick(a100, CS_REDUCESCATTER, 8, 8 << 20, "Ring/LL128");
+    expect_pick(a100, CS_REDUCESCATTER, 8, 16 << 20, "Ring/Simple");
+    expect_pick("GB200", CS_ALLREDUCE, 72, 1 << 30, "NVLS/Simple");
+    expect_pick("MI300X", CS_ALLREDUCE, 8, 1 << 20, "");
+    expect_pick("GH200", CS_ALLREDUCE, 2, 1 << 20, "");
+    expect_pick("", CS_ALLREDUCE, 8, 1 << 20, "");
+    expect_pick("H100", CS_ALLTOALL, 8, 1 << 20, "");
+    expect_pick("H100", CS_ALLREDUCE, 16, 1 << 20, "");
+    expect_pick("H100", CS_ALLREDUCE, 1, 1 << 20, "");
+}
