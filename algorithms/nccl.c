@@ -40,12 +40,8 @@ typedef struct nccl_options {
     int      fabric; /* cs_nccl_fabric */
 } nccl_options;
 
-#define VERSIONS                                                                                 \
-    "2.30|2.29|2.28|2.27|2.26|2.25|2.24|2.23|2.22|2.21|2.20|2.19|2.18|2.17|2.16|2.15|2.14|2.13|" \
-    "2.12|2.11|2.10|2.9|2.8"
-
 static const cs_field nccl_table[] = {
-    CS_OPTION_CHOICE(nccl_options, version, VERSIONS, "of NCCL"),
+    CS_OPTION_CHOICE(nccl_options, version, CS_NCCL_VERSION_WORDS, "of NCCL"),
     CS_OPTION_CHOICE(nccl_options, algorithm, "auto|tree|ring|nvls|nvlstree|pat|p2p",
                      "as NCCL_ALGO; auto: the tuner's"),
     CS_OPTION_CHOICE(nccl_options, protocol, "auto|ll|ll128|simple",

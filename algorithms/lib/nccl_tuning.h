@@ -62,6 +62,11 @@ extern const char *const cs_nccl_protocol_names[CS_NCCL_PROTOCOLS];
 /* The minor numbers of the known versions 2.x. */
 enum { CS_NCCL_OLDEST = 8, CS_NCCL_NEWEST = 30 };
 
+/* The same as words, from the newest on. */
+#define CS_NCCL_VERSION_WORDS                                                                    \
+    "2.30|2.29|2.28|2.27|2.26|2.25|2.24|2.23|2.22|2.21|2.20|2.19|2.18|2.17|2.16|2.15|2.14|2.13|" \
+    "2.12|2.11|2.10|2.9|2.8"
+
 /* The machine as NCCL sees it. Plain data. */
 typedef struct cs_nccl_cluster {
     cs_nccl_gpu    gpu;

@@ -3,6 +3,7 @@
  * bandwidth trace become one list of faults, sorted by server and time, which may overlap: a trace
  * is one fault per line whose rate is below the NIC's. */
 #include "whatif/whatif_json.h"
+#include "algorithms/lib/nccl_tuning.h"
 
 #include "scenario/scenario_json.h"
 #include "study/config_state.h"
@@ -37,18 +38,35 @@ static const char *const default_policies[] = {"iccl", "r2ccl", "optcc", "exclud
 /* ... where links are profiled. */
 static const char *const profiled_policies[] = {"nccl_rings", "adapcc", "stragglar", "optcc"};
 
-/* The timers of a preset. `ib_timeout` > 0: detection is InfiniBand's retransmission, whose
- * time is ib_retry_count * 4.096 us * 2^ib_timeout. */
+/* The timers of a preset. `ib_retry_count` > 0: detection is InfiniBand's retransmission, whose
+ * time is ib_retry_count * 4.096 us * 2^NCCL_IB_TIMEOUT. */
 typedef struct timer_preset {
     double   detect_s, reschedule_s, restart_s;
-    uint32_t ib_timeout, ib_retry_count;
+    uint32_t ib_retry_count;
 } timer_preset;
 
 static const char *const  preset_names[] = {"default", "nccl"};
 static const timer_preset presets[]      = {
          {.detect_s = 0.1, .reschedule_s = 1e-3, .restart_s = 600},
-         {.reschedule_s = 1e-3, .restart_s = 600, .ib_timeout = 20, .ib_retry_count = 7},
+         {.reschedule_s = 1e-3, .restart_s = 600, .ib_retry_count = 7},
 };
+
+/* NCCL_IB_TIMEOUT where nobody sets it, from a version on (src/transport/net_ib.cc). */
+static const struct {
+    int      since;
+    uint32_t ib_timeout;
+} ib_timeouts[] = {{8, 14}, {14, 18}, {23, 20}};
+
+static uint32_t usual_ib_timeout(int nccl_version)
+{
+    uint32_t timeout = 0;
+
+    for (size_t i = 0; i < COUNT(ib_timeouts); i++) {
+        timeout = CS_NCCL_NEWEST - nccl_version >= ib_timeouts[i].since ? ib_timeouts[i].ib_timeout
+                                                                        : timeout;
+    }
+    return timeout;
+}
 
 static double ib_detect_s(uint32_t timeout, uint32_t retry_count)
 {
@@ -83,7 +101,7 @@ static const cs_field job_fields[] = {
 /* ---- timers ---- */
 
 typedef struct timers_keys {
-    int              preset;
+    int              preset, nccl_version;       /* CS_NCCL_NEWEST - its minor number */
     uint32_t         ib_timeout, ib_retry_count; /* 0: not given */
     cs_whatif_timers timers;                     /* NAN: not given */
 } timers_keys;
@@ -100,6 +118,8 @@ static const cs_field timers_fields[] = {
     TIMER(shrink_s, "shrink", .help = "until the others go on without a server"),
     TIMER(spare_s, "spare", .help = "until a spare server has taken over"),
     TIME(timers_keys, timers.rejoin_s, "rejoin", .fallback = (double)INFINITY, .has_null = true, .help = "stop to take a repaired server in; null: never"),
+    CS_KEY(timers_keys, nccl_version, "nccl_version", .choices = CS_NCCL_VERSION_WORDS,
+           .help = "of nccl: which NCCL_IB_TIMEOUT it has by default"),
     CS_KEY(timers_keys, ib_timeout, "ib_timeout", .min = 1, .max = 31, .help = "NCCL_IB_TIMEOUT, of nccl"),
     CS_KEY(timers_keys, ib_retry_count, "ib_retry_count", .min = 1, .max = 7,
            .help = "NCCL_IB_RETRY_CNT, of nccl"),
@@ -112,11 +132,11 @@ static const cs_field timers_fields[] = {
 /* NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT say how long detection takes. */
 static void check_ib_timers(cs_reading *r, const cs_place *place, const timer_preset *preset)
 {
-    static const char *const keys[] = {"ib_timeout", "ib_retry_count"};
+    static const char *const keys[] = {"nccl_version", "ib_timeout", "ib_retry_count"};
 
     for (size_t i = 0; i < COUNT(keys) && !cs_reading_failed(r); i++) {
         cs_place key = cs_place_get(place, keys[i]);
-        if (key.node != NULL && preset->ib_timeout == 0) {
+        if (key.node != NULL && preset->ib_retry_count == 0) {
             CS_REFUSE(r, &key, CS_EINVAL, "belongs to the preset \"nccl\"");
         } else if (key.node != NULL && cs_place_has(place, "detect")) {
             CS_REFUSE(r, &key, CS_EINVAL,
@@ -143,10 +163,11 @@ static void read_timers(cs_reading *r, const cs_place *place, const cs_field *ro
     const timer_preset *preset   = &presets[keys.preset];
     double              detect_s = preset->detect_s;
     check_ib_timers(r, place, preset);
-    if (preset->ib_timeout > 0) {
-        uint32_t timeout = keys.ib_timeout > 0 ? keys.ib_timeout : preset->ib_timeout;
-        uint32_t count   = keys.ib_retry_count > 0 ? keys.ib_retry_count : preset->ib_retry_count;
-        detect_s         = ib_detect_s(timeout, count);
+    if (preset->ib_retry_count > 0) {
+        uint32_t timeout =
+            keys.ib_timeout > 0 ? keys.ib_timeout : usual_ib_timeout(keys.nccl_version);
+        uint32_t count = keys.ib_retry_count > 0 ? keys.ib_retry_count : preset->ib_retry_count;
+        detect_s       = ib_detect_s(timeout, count);
     }
     *t =
         (cs_whatif_timers){.preset       = preset_names[keys.preset],
@@ -276,9 +297,18 @@ static void read_policy(cs_reading *r, const cs_place *item, cs_whatif_job *job)
     const cs_whatif_policy *plain  = name != NULL ? find_plain(name) : NULL;
     cs_whatif_policy        policy = {.name = "",
                                       .kind = job->profiling.is_on ? CS_POLICY_RUN : CS_POLICY_SWITCH};
+    const bool is_nccl = name != NULL && strcmp(name, "nccl") == 0 && !job->profiling.is_on;
 
     if (plain != NULL) {
         policy = *plain;
+    } else if (is_nccl && strcmp(job->schedule.algorithm->name, "nccl") != 0) {
+        CS_REFUSE(
+            r, item, CS_EINVAL,
+            "'nccl' is what NCCL does about a dead NIC: accepted where the job's algorithm is "
+            "nccl, here it is %s",
+            job->schedule.algorithm->name);
+    } else if (is_nccl) {
+        policy = (cs_whatif_policy){.name = "nccl", .kind = CS_POLICY_RESTART};
     } else {
         read_algorithm_policy(r, item, &policy);
     }

@@ -13,6 +13,18 @@ Test(whatif_input, nccl_timers)
     EXPECT_NEAR(a.job.timers.detect_s, 7 * 4.096e-6 * 1048576);
     EXPECT_NEAR(b.job.timers.detect_s, 5 * 4.096e-6 * 16384);
     cr_assert_eq(c.job.timers.detect_s, 2);
+    static const struct {
+        const char *timers;
+        double      timeout;
+    } versions[] = {{"\"preset\": \"nccl\", \"nccl_version\": \"2.12\"", 16384},
+                    {"\"preset\": \"nccl\", \"nccl_version\": \"2.14\"", 262144},
+                    {"\"preset\": \"nccl\", \"nccl_version\": \"2.22\"", 262144},
+                    {"\"preset\": \"nccl\", \"nccl_version\": \"2.23\"", 1048576}};
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+        outcome of_version = run("", versions[i].timers);
+        EXPECT_NEAR(of_version.job.timers.detect_s, 7 * 4.096e-6 * versions[i].timeout);
+        release(&of_version);
+    }
     release(&a);
     release(&b);
     release(&c);
@@ -48,6 +60,10 @@ Test(whatif_input, bad_input_is_located)
         {"{" JOB ",\n\"policies\": []}", ":2:13: policies: names no policy"},
         {"{" JOB ",\n\"timers\": {\"preset\": \"ucx\"}}", ":2:22: timers.preset: unknown word"},
         {"{" JOB ",\n\"timers\": {\"ib_timeout\": 20}}", ":2:26: timers.ib_timeout: belongs to"},
+        {"{" JOB ",\n\"timers\": {\"nccl_version\": \"2.12\"}}",
+         ":2:28: timers.nccl_version: belongs to"},
+        {"{" JOB ",\n\"policies\": [\"iccl\", \"nccl\"]}",
+         ":2:22: policies[1]: 'nccl' is what NCCL does about a dead NIC: accepted where"},
         {"{" JOB ",\n\"timers\": {\"detect\": -1}}", ":2:22: timers.detect: "},
         {"{" JOB ",\n\"timer\": {}}", ":2:1: timer: unknown key"},
         {"{" JOB ",\n\"sweep\": {\"job.calls\": [1, 2]}}", ": sweep: a what-if takes one job"},

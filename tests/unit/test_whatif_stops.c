@@ -111,3 +111,20 @@ Test(whatif_stops, memory_may_run_out_anywhere)
     run_without_memory(&o.job);
     release(&o);
 }
+
+/* What NCCL does about a dead NIC is its own policy where it runs: the job ends and starts again.
+ */
+Test(whatif_stops, nccl_ends_the_job)
+{
+    outcome o = run_on(CLUSTER ", \"algorithm\": \"nccl\", \"policies\": [\"nccl\", \"iccl\"]",
+                       "{\"rank\": 3, \"down\": true, \"slowdown\": 2, \"from\": \"20s\"}",
+                       "\"preset\": \"nccl\", \"restart\": \"100s\"");
+    outcome p = run_on(CLUSTER ", \"algorithm\": \"nccl\", \"policies\": [\"restart\", \"iccl\"]",
+                       "{\"rank\": 3, \"down\": true, \"slowdown\": 2, \"from\": \"20s\"}",
+                       "\"preset\": \"nccl\", \"restart\": \"100s\"");
+
+    EXPECT_NEAR(total(&o, "nccl"), total(&p, "restart"));
+    cr_expect_gt(total(&o, "nccl"), total(&o, "iccl") + 50);
+    release(&o);
+    release(&p);
+}
