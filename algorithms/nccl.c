@@ -28,6 +28,7 @@ extern const cs_algorithm cs_algorithm_allpairs, cs_algorithm_circulant,
     cs_algorithm_nvls_tree, cs_algorithm_reduce_ring, cs_algorithm_two_step_alltoall;
 
 /* nccl_options.algorithm: those of the tuner in its order, and what AlltoAll is. */
+enum { GPU_MI300X = 1 + CS_NCCL_GPUS }; /* nccl_options.gpu */
 enum { CHOSEN_AUTO, CHOSEN_TUNED, CHOSEN_P2P = CHOSEN_TUNED + CS_NCCL_ALGORITHMS };
 
 typedef struct nccl_options {
@@ -36,7 +37,7 @@ typedef struct nccl_options {
     int      protocol;  /* 0: auto; or 1 + cs_nccl_protocol */
     uint32_t channels;
     bool     nvls;
-    int      gpu;    /* 0: auto; or 1 + cs_nccl_gpu */
+    int      gpu;    /* 0: auto; 1 + cs_nccl_gpu; or GPU_MI300X */
     int      fabric; /* cs_nccl_fabric */
 } nccl_options;
 
@@ -49,7 +50,7 @@ static const cs_field nccl_table[] = {
     CS_OPTION_AUTO(nccl_options, channels, 1, MOST_CHANNELS,
                    "that a kernel gets; of rings, as many differ as a server has GPUs"),
     CS_OPTION(nccl_options, nvls, 1, 0, 1, "NCCL_NVLS_ENABLE"),
-    CS_OPTION_CHOICE(nccl_options, gpu, "auto|" CS_NCCL_GPU_WORDS,
+    CS_OPTION_CHOICE(nccl_options, gpu, "auto|" CS_NCCL_GPU_WORDS "|mi300x",
                      "generation; auto: that with the nearest rate of NVLink"),
     CS_OPTION_CHOICE(nccl_options, fabric, CS_NCCL_FABRIC_WORDS, "what joins the servers"),
     CS_FIELD_END,
@@ -132,9 +133,12 @@ static cs_status choose(const cs_scenario *scenario, nccl_options *o, cs_error *
     const cs_collective c = scenario->collective;
 
     cs_nccl_cluster_of_scenario(&scenario->cluster, &cluster);
-    cluster.gpu    = o->gpu > 0 ? (cs_nccl_gpu)(o->gpu - 1) : cluster.gpu;
+    if (o->gpu > 0) {
+        cluster.is_mi300x = o->gpu == GPU_MI300X;
+        cluster.gpu       = cluster.is_mi300x ? CS_NCCL_HOPPER : (cs_nccl_gpu)(o->gpu - 1);
+    }
     cluster.fabric = (cs_nccl_fabric)o->fabric;
-    o->gpu         = 1 + (int)cluster.gpu;
+    o->gpu         = cluster.is_mi300x ? GPU_MI300X : 1 + (int)cluster.gpu;
     if (c == CS_ALLTOALL || cs_collective_has_root(c)) {
         cs_nccl_tune(&cluster, &setting, CS_ALLREDUCE, &tuning);
         return choose_only(scenario, o, tuning.channels, err);

@@ -410,6 +410,7 @@ static bool read_versions(cs_nccl_heading *heading, const char *text)
     size_t      length;
 
     at = at != NULL ? at : strstr(text, "NCCL version ");
+    at = at != NULL ? at : strstr(text, "RCCL version ");
     if (at == NULL || heading->versions[0] != '\0') {
         return at != NULL;
     }

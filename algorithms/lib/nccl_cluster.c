@@ -123,11 +123,14 @@ cs_status cs_nccl_cluster_of(const cs_machine *machine, uint32_t ranks, uint32_t
         return CS_FAIL(err, CS_EINVAL, "--ranks", "%u GPUs do not fill servers of %u", ranks,
                        c.gpus);
     }
-    if (machine->link_name != NULL && strcmp(machine->link_name, "NVLink") != 0) {
-        return CS_FAIL(err, CS_ENOTSUP, "--topology", "%s: what RCCL does over %s is not known",
-                       machine->name, machine->link_name);
-    }
     const double links = links_of(machine, c.gpus), all = links_of(machine, machine->n_gpus);
+    c.is_mi300x = machine->link_name != NULL && strcmp(machine->link_name, "xGMI") == 0;
+    if (c.is_mi300x && fabs(all / (CS_MI300X_GBps * 1e9) - 1) > 0.05) {
+        return CS_FAIL(err, CS_ENOTSUP, "--topology",
+                       "%s: what RCCL does over xGMI of %.4g GB/s a GPU is not known: accepted are "
+                       "MI300X with %g",
+                       machine->name, all / 1e9, CS_MI300X_GBps);
+    }
     if (c.gpus > 1 && links <= 0) {
         return CS_FAIL(err, CS_ENOTSUP, "--topology",
                        "%s: NVLink does not join all of %u GPUs, and times over PCIe are not known",
@@ -136,6 +139,7 @@ cs_status cs_nccl_cluster_of(const cs_machine *machine, uint32_t ranks, uint32_t
     c.servers      = ranks / c.gpus;
     c.has_nvswitch = machine->nvswitch_Bps > 0;
     c.gpu          = gpu_of_rate(fmax(all, links) > 0 ? fmax(all, links) / 1e9 : 300);
+    c.gpu          = c.is_mi300x ? CS_NCCL_HOPPER : c.gpu;
     if (is_efa(machine)) {
         c.fabric = c.gpu == CS_NCCL_AMPERE ? CS_NCCL_EFA_P4 : CS_NCCL_EFA;
     }
@@ -172,7 +176,9 @@ void cs_nccl_cluster_of_scenario(const cs_cluster *cluster, cs_nccl_cluster *ncc
                               .nic_GBps     = nic_GBps,
                               .pcie_GBps    = nic_GBps > PCIE4_GBps ? PCIE5_GBps : PCIE4_GBps,
                               .sheet_GBps   = rate_GBps,
-                              .has_nvswitch = is_switched};
+                              .has_nvswitch = is_switched,
+                              .is_mi300x =
+                                  !is_switched && g > 1 && fabs(rate_GBps - 64 * (g - 1.0)) < 0.5};
 }
 
 /* ---- words ---- */
@@ -183,6 +189,7 @@ static const cs_nccl_named_gpu named_gpus[] = {
     {"H200", "dgx-h200", CS_NCCL_HOPPER, false},    {"H100", "dgx-h100", CS_NCCL_HOPPER, false},
     {"H800", "dgx-h100", CS_NCCL_HOPPER, false},    {"H20", "dgx-h100", CS_NCCL_HOPPER, false},
     {"A100", "dgx-a100", CS_NCCL_AMPERE, false},    {"A800", "dgx-a100", CS_NCCL_AMPERE, false},
+    {"MI300X", "mi300x", CS_NCCL_HOPPER, false},
 };
 
 /* Is the word there, between other signs than letters and digits? */
@@ -225,8 +232,8 @@ bool cs_nccl_pick_text(const char *words, cs_collective collective, uint32_t ran
     cs_nccl_tuning           tuning;
     cs_nccl_choice           choice;
 
-    if (gpu == NULL || (tuned >> collective & 1u) == 0 || ranks < 2 ||
-        ranks > (gpu->is_of_rack ? 72u : 8u)) {
+    if (gpu == NULL || strcmp(gpu->word, "MI300X") == 0 || (tuned >> collective & 1u) == 0 ||
+        ranks < 2 || ranks > (gpu->is_of_rack ? 72u : 8u)) {
         return false;
     }
     const cs_nccl_cluster server = {.gpu          = gpu->gpu,

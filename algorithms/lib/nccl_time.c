@@ -73,9 +73,10 @@ static const struct fabric_times {
 #define LEAST_EXPOSED    .1
 #define STEP_NVLINK_US   8.0 /* Simple in other rings, before the network's hop ... */
 #define STEP_NETWORK_US  14.0
-#define STEP_OLD_GPU_US  2.0 /* ... and so much more up to Ampere */
-#define DIRECT_SHARE     .72 /* of the data sheet where links join pairs: 2 A100 */
-#define OTHER_SHARE      .9  /* of p2p without NVSwitch, else; trees */
+#define STEP_OLD_GPU_US  2.0   /* ... and so much more up to Ampere */
+#define DIRECT_SHARE     .72   /* of the data sheet where links join pairs: 2 A100 */
+#define OTHER_SHARE      .9    /* of p2p without NVSwitch, else; trees */
+#define MI300X_P2P_GBps  310.0 /* 2 x 8 MI300X, from 1 GiB on */
 #define TREE_NIC_SHARE   .97
 #define NVLS_BASE_US     15.0
 #define NVLS_TREE_US     25.0
@@ -103,6 +104,9 @@ static double p2p_of(const cs_nccl_cluster *c)
 {
     const double rate = times_of[c->gpu].p2p * links_share(c);
 
+    if (c->is_mi300x) {
+        return MI300X_P2P_GBps * c->sheet_GBps / CS_MI300X_GBps;
+    }
     if (c->has_nvswitch) {
         return rate;
     }

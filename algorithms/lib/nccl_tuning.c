@@ -306,6 +306,9 @@ static bool is_there(const cs_nccl_tuning *t, cs_nccl_algorithm a, cs_nccl_proto
     const cs_nccl_cluster *c       = t->cluster;
     const bool             is_nvls = t->nvls.channels >= 2 && p == CS_NCCL_SIMPLE;
 
+    if (c->is_mi300x) {
+        return a == CS_NCCL_RING;
+    }
     switch (a) {
     case CS_NCCL_TREE: return is_allreduce(t);
     case CS_NCCL_RING: return true;

@@ -8,6 +8,9 @@
  * are here, and not in sim/, because an algorithm and a command need them; they see the public
  * headers and sim/base alone. Times are in us and rates in GB/s = 1e9 B/s, as in NCCL.
  *
+ * RCCL on MI300X is taken for NCCL on Hopper with direct links, and for rings alone: its own tables
+ * and its kernels for small sizes (MSCCL++) are not in it.
+ *
  * Left out: CollNet (SHARP), NVLS over several servers (it needs SHARP, too), GPUs that PCIe joins,
  * and tuner plugins, which override all of it.
  */
@@ -78,6 +81,7 @@ typedef struct cs_nccl_cluster {
     double         sheet_GBps;    /* of a GPU's NVLinks together, one way, by the data sheet */
     bool           has_nvswitch;
     bool           is_amd_cpu;
+    bool           is_mi300x; /* RCCL on xGMI: rings alone, with Hopper's tables */
 } cs_nccl_cluster;
 
 /* What NCCL is and is told. */
@@ -124,11 +128,12 @@ CS_MUST_CHECK cs_status cs_nccl_cluster_of(const cs_machine *machine, uint32_t r
                                            cs_nccl_cluster *cluster, cs_error *err);
 
 /* The same of a scenario's cluster, whose servers are alike: an NVSwitch where its NVLink is
- * switched, a NIC for each run of GPUs that share one, InfiniBand. O(1). */
+ * switched, MI300X where direct links have 64 GB/s each, a NIC for each run of GPUs that share one,
+ * InfiniBand. O(1). */
 void cs_nccl_cluster_of_scenario(const cs_cluster *cluster, cs_nccl_cluster *nccl);
 
-/* A GPU behind an NVSwitch by its name, and the preset of servers that have it. In a rack NVLink
- * joins the GPUs of many hosts. */
+/* A GPU behind an NVSwitch, or an MI300X, by its name, and the preset of servers that have it. In a
+ * rack NVLink joins the GPUs of many hosts. */
 typedef struct cs_nccl_named_gpu {
     const char *word, *preset;
     cs_nccl_gpu gpu;
@@ -171,6 +176,9 @@ bool cs_nccl_choose(const cs_nccl_tuning *tuning, double bytes, cs_nccl_choice *
 
 /* How many channels a kernel of this size gets. */
 uint32_t cs_nccl_channels(const cs_nccl_tuning *tuning, const cs_nccl_choice *choice, double bytes);
+
+/* The rate of an MI300X's xGMI links together, one way, by the data sheet. */
+#define CS_MI300X_GBps 448.0
 
 /* The rate of a GPU's NVLinks by the data sheet, one way, and the latency that the plugin of the
  * fabric declares. */

@@ -36,10 +36,10 @@ static const cs_arg_table diagnose_tables[] = {
     {diagnose_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
 /* clang-format on */
 
-/* The version of NCCL as the option would have it; false: the log does not say it. */
+/* The version of NCCL, or RCCL, as the option would have it; false: the log does not say it. */
 static bool find_version(const char *versions, char text[CS_VERSION_BYTES])
 {
-    static const char said[] = "NCCL version ", coded[] = "nccl-library=";
+    static const char said[] = "CCL version ", coded[] = "nccl-library=";
     const char       *at = strstr(versions, said);
     unsigned          code;
 

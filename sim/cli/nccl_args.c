@@ -142,9 +142,10 @@ void cs_nccl_heading_add(const cs_nccl_cluster *c, const cs_nccl_setting *settin
     static const char *const gpus[]    = {"Volta", "Ampere", "Hopper", "Blackwell"};
     static const char *const fabrics[] = {"InfiniBand", "RoCE", "EFA", "EFA (P4)", "sockets"};
 
-    cs_text_add(text, "# expected of NCCL 2.%u, %u ranks: %u x %u %s GPUs of %.4g GB/s NVLink%s",
-                setting->minor, c->servers * c->gpus, c->servers, c->gpus, gpus[c->gpu],
-                c->sheet_GBps, c->has_nvswitch ? "" : " (direct)");
+    cs_text_add(text, "# expected of %s 2.%u, %u ranks: %u x %u %s GPUs of %.4g GB/s %s%s",
+                c->is_mi300x ? "RCCL" : "NCCL", setting->minor, c->servers * c->gpus, c->servers,
+                c->gpus, c->is_mi300x ? "MI300X" : gpus[c->gpu], c->sheet_GBps,
+                c->is_mi300x ? "xGMI" : "NVLink", c->has_nvswitch ? "" : " (direct)");
     if (c->servers > 1) {
         cs_text_add(text, ", %u NICs of %.4g GB/s, %s", c->nics, c->nic_GBps, fabrics[c->fabric]);
     }

@@ -132,6 +132,7 @@ cs_machine *cs_server_make(const cs_server_shape *shape, const char *name, cs_ar
     if (m == NULL || (has_pairs && nvlink_Bps == NULL)) {
         return NULL;
     }
+    m->link_name      = shape->link_name != NULL ? shape->link_name : m->link_name;
     m->n_gpus         = g;
     m->n_nics         = shape->n_nics;
     m->n_switches     = shape->n_switches;

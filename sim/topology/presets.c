@@ -46,6 +46,11 @@ const cs_preset cs_presets[] = {
     {"hgx-b200", "8 B200, NVSwitches of 900 GB/s, 8 NICs of 400 Gb/s",
      "NVIDIA HGX B200 data sheet", 1, NULL,
      SERVER(8, 2, 8, 8, CS_MESH_SWITCHED, 900, 50, 63, 63, 63, 128, 0, 3, 1, 8)},
+    /* 7 links of 64 GB/s, of which some 48 are left after their protocol. */
+    {"mi300x", "8 MI300X, xGMI of 64 GB/s for every pair, 8 NICs of 400 Gb/s",
+     "AMD Instinct MI300X platform data sheet", 1, NULL,
+     SERVER(8, 2, 8, 8, CS_MESH_FULL, 64, 50, 63, 63, 63, 128, 0, 3, 1, 8),
+     .server.link_name = "xGMI"},
     /* A Grace CPU for two GPUs: NVLink-C2C of 900 GB/s both ways together and for both. */
     {"nvl72", "GB200 NVL72: 72 GPUs on NVSwitches of 900 GB/s, 72 NICs of 400 Gb/s",
      "NVIDIA GB200 NVL72 data sheet", 1, "gb200",

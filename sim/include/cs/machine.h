@@ -80,6 +80,7 @@ typedef struct cs_server_shape {
     double          uplink_Bps, socket_Bps;          /* of a switch; between two sockets */
     double          cross_Bps; /* measured rate of one GPU to another socket; 0: unknown */
     double          nic_alpha_s, nvlink_alpha_s, cross_alpha_s;
+    const char     *link_name; /* of what joins the GPUs; NULL: "NVLink" */
 } cs_server_shape;
 
 struct cs_arena;
