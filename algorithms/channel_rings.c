@@ -30,6 +30,7 @@ typedef enum channel_order {
     CHANNEL_ROTATED, /* j, j + 1, .. : entries and exits differ */
     CHANNEL_SOCKETS, /* one socket, then the other (L even), so that a ring crosses between
                            them once: 0123, 2301, 1032, 3210 */
+    CHANNEL_MESH,    /* no two rings over the same link of a mesh */
 } channel_order;
 
 /* Set the first group, the rest to zero. */
@@ -63,12 +64,61 @@ static cs_plan plan_of(const channel_rings *rings)
                      .is_round_synchronous = rings->channels == 1};
 }
 
+/* Number `i` of 0, 1, -1, 2, -2, .., which are different up to modulo i + 1. */
+static int64_t zigzag(uint32_t i)
+{
+    return i % 2 == 1 ? ((int64_t)i + 1) / 2 : -(int64_t)(i / 2);
+}
+
+static uint32_t modulo(int64_t a, uint32_t n)
+{
+    return (uint32_t)((a % n + n) % n);
+}
+
+/* Rings inside a server of l GPUs over links of which none is in two of them. Where they go on to
+ * another server, and l is even, they are the l shifts of one zigzag path, whose steps all differ:
+ * all links are in use. Closed ones are the Hamilton cycles of E. Lucas and Walecki (1892), both
+ * ways: all links for odd l, all but l of them, one of each GPU's, for even l. */
+static uint32_t mesh_rings(const cs_cluster *c)
+{
+    const uint32_t l = cs_least_gpus(c);
+
+    if (l < 3) {
+        return l;
+    }
+    return l % 2 == 1 ? l - 1 : cs_n_servers(c) > 1 ? l : l - 2;
+}
+
+static uint32_t mesh_at(const cs_cluster *c, uint32_t channel, uint32_t place)
+{
+    const uint32_t l = c->gpus_per_server, half = mesh_rings(c) / 2;
+    const bool     is_open = cs_n_servers(c) > 1;
+
+    if (l < 3) {
+        return (place + channel) % l;
+    }
+    if (is_open && l % 2 == 0) {
+        return modulo(channel + zigzag(place), l);
+    }
+    const uint32_t at      = is_open ? (place + channel) % l : place; /* enters by its own NIC */
+    const uint32_t number  = channel % half;
+    const uint32_t forward = channel < half ? at : (l - at) % l;
+    if (forward == 0) {
+        return l - 1;
+    }
+    return l % 2 == 1 ? modulo(number + zigzag(forward - 1), l - 1)
+                      : modulo(2 * (number + zigzag(forward - 1)), l - 1);
+}
+
 /* Local rank at a place of a server of l, in the order of a channel. */
 static uint32_t local_at(const channel_rings *r, uint32_t l, uint32_t channel, uint32_t place)
 {
     uint32_t q = l / 2;
 
     assert(l > 0);
+    if (r->order == CHANNEL_MESH) {
+        return mesh_at(&r->scenario->cluster, channel, place);
+    }
     if (r->order == CHANNEL_ROTATED || q == 0) {
         return (place + channel) % l;
     }
@@ -189,11 +239,12 @@ typedef struct nccl_options {
     int      order; /* channel_order */
 } nccl_options;
 
-#define CHANNEL_ROWS                                                                    \
-    CS_OPTION_AUTO(nccl_options, channels, 1, MOST_CHANNELS,                            \
-                   "rings, at most one per GPU of the smallest server; auto: as many"), \
-        CS_OPTION_CHOICE(nccl_options, order, "rotated|sockets",                        \
-                         "ranks inside a server: rotated by ring, or one socket after the other")
+#define CHANNEL_ROWS                                                                               \
+    CS_OPTION_AUTO(nccl_options, channels, 1, MOST_CHANNELS,                                       \
+                   "rings, at most one per GPU of the smallest server; auto: as many"),            \
+        CS_OPTION_CHOICE(nccl_options, order, "rotated|sockets|mesh",                              \
+                         "ranks inside a server: rotated by ring, one socket after the other, or " \
+                         "no link of a mesh in two rings")
 
 static const cs_field nccl_table[] = {CHANNEL_ROWS, CS_FIELD_END};
 
@@ -209,8 +260,20 @@ static cs_status check_options(const cs_scenario *scenario, nccl_options *o, cs_
     const cs_cluster *c = &scenario->cluster;
     uint32_t          g = cs_least_gpus(c);
 
+    const bool is_mesh = o->order == CHANNEL_MESH;
+
+    if (is_mesh && c->uneven != NULL) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.order",
+                       "mesh needs as many GPUs in every server, here are %u to %u", g,
+                       c->gpus_per_server);
+    }
     if (o->channels == CS_AUTO) {
-        o->channels = g;
+        o->channels = is_mesh ? mesh_rings(c) : g;
+    }
+    if (is_mesh && o->channels > mesh_rings(c)) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.channels",
+                       "%u rings: the mesh of %u GPUs has %u over links of their own", o->channels,
+                       g, mesh_rings(c));
     }
     if (o->channels > g) {
         return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.channels",

@@ -2,7 +2,8 @@
 /* What NCCL itself would run: algorithm, protocol and channels as its tuner picks them for the
  * cluster, size and version (lib/nccl_tuning.h), as the schedule of that name here.
  *
- *   ring      nccl_rings, as many as there are channels and local ranks; one root: reduce_ring
+ *   ring      nccl_rings, as many as there are channels and local ranks, on a mesh of links as many
+ *             as find links of their own; one root: reduce_ring
  *   tree      double_binary_tree of NCCL's shape
  *   nvls      nvls, 32 heads at most
  *   nvlstree  nvls_tree, 32 heads at most
@@ -69,7 +70,9 @@ static chosen_schedule schedule_of(const cs_scenario *scenario, const nccl_optio
     const uint32_t    rings = o->channels < g ? o->channels : g;
     const bool        is_capped =
         g > MOST_HEADS && scenario->bytes >= MOST_HEADS && scenario->collective == CS_ALLREDUCE;
-    const cs_fallback_option heads = {is_capped ? "heads" : NULL, MOST_HEADS};
+    const cs_fallback_option heads   = {is_capped ? "heads" : NULL, MOST_HEADS};
+    const cs_fallback_option mesh    = {"order", 2};
+    const bool               is_mesh = c->fabrics[CS_NVLINK].kind == CS_DIRECT && g > 2;
 
     switch (o->algorithm - CHOSEN_TUNED) {
     case CS_NCCL_TREE:
@@ -85,7 +88,7 @@ static chosen_schedule schedule_of(const cs_scenario *scenario, const nccl_optio
         return (chosen_schedule){cs_collective_has_root(scenario->collective)
                                      ? &cs_algorithm_reduce_ring
                                      : &cs_algorithm_nccl_rings,
-                                 {"channels", rings}};
+                                 is_mesh ? mesh : (cs_fallback_option){"channels", rings}};
     }
 }
 

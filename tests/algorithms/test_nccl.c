@@ -171,3 +171,29 @@ Test(nccl, what_it_does_not_do)
     ct_scene_option(&scene, "protocol", "ll");
     expect_refused("algorithm.options.algorithm");
 }
+
+/* On a mesh no two rings share a link: each of them has its part of the buffer to itself. */
+Test(nccl, rings_of_a_mesh)
+{
+    for (uint32_t g = 3; g <= 10; g++) {
+        for (uint32_t servers = 1; servers <= 3; servers++) {
+            const uint32_t n     = g * servers;
+            const uint32_t rings = g % 2 == 1 ? g - 1 : servers > 1 ? g : g - 2;
+            const uint64_t bytes = (uint64_t)n * rings * 1024;
+            ct_scene_set(&scene, "nccl_rings", CS_ALLREDUCE, n, bytes);
+            scene.scenario.cluster.gpus_per_server    = g;
+            scene.scenario.cluster.fabrics[CS_NVLINK] = (cs_fabric){CS_DIRECT, 0, 1e9};
+            scene.scenario.cluster.fabrics[CS_NIC]    = (cs_fabric){CS_SWITCHED, 0, 1e12};
+            ct_scene_option(&scene, "order", "mesh");
+            const double want_s = 2.0 * (n - 1) / n * (double)bytes / rings / 1e9;
+            const double got_s  = run().elapsed_s;
+            cr_expect(got_s >= want_s * (1 - 1e-9) && got_s < want_s * 1.01,
+                      "%u servers of %u: %g of it", servers, g, got_s / want_s);
+        }
+    }
+    ct_scene_set(&scene, "nccl_rings", CS_ALLREDUCE, 8, 1 << 20);
+    scene.scenario.cluster.gpus_per_server = 8;
+    ct_scene_option(&scene, "order", "mesh");
+    ct_scene_option(&scene, "channels", "7");
+    expect_refused("algorithm.options.channels");
+}
