@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The closed forms by name, and their values from arguments in an array. */
+#include "algorithms/lib/nccl_time.h"
 #include "analytic/formula.h"
 
 #include <math.h>
@@ -98,7 +99,67 @@ static double optcc_limit(const double *a)
     return of_optcc(a, cs_formula_optcc_limit);
 }
 
-#define OPTCC "q, g, rounds, ramp, bubbles, alpha, l .."
+/* ---- what NCCL shows (algorithms/lib/nccl_time.h) ---- */
+
+/* An AllReduce: g, servers, minor, generation, nics, nic_GBps, bytes. */
+typedef struct nccl_case {
+    cs_nccl_cluster cluster;
+    cs_nccl_tuning  tuning; /* borrows the cluster */
+    cs_nccl_choice  choice;
+} nccl_case;
+
+/* False: there is no such machine. */
+static bool read_nccl(const double *a, nccl_case *c)
+{
+    const bool is_known = a[1] >= 1 && a[1] <= MOST_COUNT && a[2] >= CS_NCCL_OLDEST &&
+                          a[2] <= CS_NCCL_NEWEST && a[3] >= CS_NCCL_VOLTA && a[3] < CS_NCCL_GPUS &&
+                          a[4] >= 1 && a[4] <= MOST_COUNT && a[5] > 0 && a[6] >= 1;
+    if (!is_known) {
+        return false;
+    }
+    const cs_nccl_gpu     gpu     = (cs_nccl_gpu)a[3];
+    const cs_nccl_setting setting = {
+        .minor = count(a[2]), .algorithms = UINT32_MAX, .protocols = UINT32_MAX, .has_nvls = true};
+
+    *c = (nccl_case){.cluster = {.gpu          = gpu,
+                                 .fabric       = CS_NCCL_IB,
+                                 .servers      = count(a[1]),
+                                 .gpus         = count(a[0]),
+                                 .nics         = count(a[4]),
+                                 .nic_GBps     = a[5],
+                                 .pcie_GBps    = a[5] > 24 ? 48 : 24,
+                                 .sheet_GBps   = cs_nccl_sheet_GBps(gpu),
+                                 .has_nvswitch = true}};
+    cs_nccl_tune(&c->cluster, &setting, CS_ALLREDUCE, &c->tuning);
+    return cs_nccl_choose(&c->tuning, a[6], &c->choice);
+}
+
+static double nccl_us(const double *a)
+{
+    nccl_case c;
+
+    return read_nccl(a, &c)
+               ? cs_nccl_time_us(&c.tuning, c.choice.algorithm, c.choice.protocol, a[6])
+               : (double)NAN;
+}
+
+static double nccl_bound_us(const double *a)
+{
+    nccl_case c;
+
+    return read_nccl(a, &c)
+               ? 1e6 * cs_nccl_bound_s(&c.cluster, CS_ALLREDUCE, a[6], c.tuning.nvls.channels >= 2)
+               : (double)NAN;
+}
+
+static double nccl_choice(const double *a)
+{
+    nccl_case c;
+
+    return read_nccl(a, &c) ? c.choice.algorithm * 10.0 + c.choice.protocol : (double)NAN;
+}
+
+#define NCCL "g, servers, minor, generation, nics, nic_GBps, bytes"
 
 #define OPTCC "q, g, rounds, ramp, bubbles, alpha, l .."
 
@@ -128,6 +189,9 @@ const cs_formula cs_formulas[] = {
     {"optcc_sections", OPTCC, "sections of equal size", 7, 10, 4, .list = optcc_sections},
     {"optcc_paper", OPTCC, "what the paper says of as many sections, in x_s / g", 7, 10, 4, .list = optcc_paper},
     {"optcc_limit", OPTCC, "what it tends to with ever more sections, in x_s / g", 7, 10, 4, .list = optcc_limit},
+    {"nccl_us", NCCL, "AllReduce by NCCL 2.minor behind NVSwitches, in us; generation: 1 A100, 2 H100, 3 B200", 7, 7, 1, .list = nccl_us},
+    {"nccl_bound_us", NCCL, "its bound by the data sheet", 7, 7, 1, .list = nccl_bound_us},
+    {"nccl_choice", NCCL, "10 x (tree, ring, nvls, nvlstree, pat: 0 .. 4) + (ll, ll128, simple: 0 .. 2)", 7, 7, 1, .list = nccl_choice},
     {.name = NULL},
 };
 /* clang-format on */

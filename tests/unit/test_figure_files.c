@@ -427,7 +427,10 @@ static bool is_subject(const char *name, const char *word)
 {
     static const struct {
         const char *name, *word;
-    } subjects[] = {{"validation", "measured"}, {"late-vs-nvls", "H100"}};
+    } subjects[] = {{"validation", "measured"},
+                    {"late-vs-nvls", "H100"},
+                    {"nccl-curve", "A100"},
+                    {"nccl-curve", "H100"}};
 
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
         if (strcmp(subjects[i].name, name) == 0 && strcmp(subjects[i].word, word) == 0) {
