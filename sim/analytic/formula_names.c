@@ -156,7 +156,7 @@ static double nccl_choice(const double *a)
 {
     nccl_case c;
 
-    return read_nccl(a, &c) ? c.choice.algorithm * 10.0 + c.choice.protocol : (double)NAN;
+    return read_nccl(a, &c) ? (int)c.choice.algorithm * 10.0 + (int)c.choice.protocol : (double)NAN;
 }
 
 #define NCCL "g, servers, minor, generation, nics, nic_GBps, bytes"
