@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* AllReduce over servers whose NVSwitches add up and pass on: NCCL's NVLSTree.
+/* AllReduce over servers whose NVSwitches add up and pass on: NCCL's NVLSTree, and, where the
+ * network does so, too (SHARP), CollNet with NVLS.
  *
  * In every server h heads take sums from the switch, as in nvls.c. Head j of all servers then are
  * the nodes of two complementary trees (double_binary_tree/trees.h) for half of its pieces each: up
@@ -11,6 +12,11 @@
  *
  *   T = max((1 + 1/h) x l_nvlink, k(N) x l_nic / h),  k(2) = 1, k(3) = 3/2, k(N) = 2
  *
+ * collnet has the network's switch in the place of the trees: heads send it their sums, and it
+ * sends them that of all. So a NIC carries x / h each way, whatever the number of servers:
+ *
+ *   T = max((1 + 1/h) x l_nvlink, x l_nic / h)
+ *
  * Sources: what NCCL does, from its public source (sim/doc/nccl.md); for the trees P. Sanders,
  * J. Speck, J. L. Traeff, Parallel Computing 35 (2009).
  */
@@ -21,7 +27,7 @@
 
 #include <math.h>
 
-extern const cs_algorithm cs_algorithm_nvls_tree;
+extern const cs_algorithm cs_algorithm_nvls_tree, cs_algorithm_collnet;
 
 enum {
     TREES         = 2,
@@ -37,7 +43,7 @@ typedef struct tree_options {
 
 static const cs_field tree_table[] = {
     CS_OPTION_AUTO(tree_options, pieces, 1, MOST_PIECES,
-                   "pieces of what a head sends over either of its two trees"),
+                   "pieces of what a head sends, over either of its trees"),
     CS_OPTION_AUTO(tree_options, heads, 1, CS_MAX_RANKS,
                    "GPUs of a server that take sums from its switch; auto: all (NCCL: 32 at most)"),
     CS_FIELD_END,
@@ -51,96 +57,123 @@ static cs_cluster nodes_of(const cs_scenario *scenario)
 
 static const cs_tree_shape shape = {.n_trees = TREES, .root = 0};
 
-static uint32_t height_of(const cs_scenario *scenario)
+/* How the heads of servers add up: over two trees, or by the network's switch. */
+typedef struct way {
+    const cs_algorithm *algorithm;
+    bool                is_star;       /* all send to the switch */
+    uint32_t            lanes_of_head; /* trees */
+    uint32_t            uses;          /* CS_USES_* */
+} way;
+static const way over_trees = {&cs_algorithm_nvls_tree, false, TREES,
+                               CS_USES_NVLINK | CS_USES_SWITCH};
+static const way over_star  = {&cs_algorithm_collnet, true, 1,
+                               CS_USES_NVLINK | CS_USES_SWITCH | CS_USES_NETWORK_SWITCH};
+
+static uint32_t height_of(const cs_scenario *scenario, const way *w)
 {
     const cs_cluster nodes = nodes_of(scenario);
-    return cs_tree_height(&nodes, &shape);
+    return w->is_star ? 1 : cs_tree_height(&nodes, &shape);
 }
 
 /* Rows that are under way at once. */
-static uint32_t window_of(const cs_scenario *scenario)
+static uint32_t window_of(const cs_scenario *scenario, const way *w)
 {
-    return 2 * height_of(scenario) + 2 + SLACK;
+    return 2 * height_of(scenario, w) + 2 + SLACK;
 }
 
 /* ---- the plan ---- */
 
-static cs_status refuse_cluster(const cs_scenario *scenario, cs_error *err)
+static cs_status refuse_cluster(const cs_scenario *scenario, const way *w, cs_error *err)
 {
     const cs_cluster *c = &scenario->cluster;
 
     if (cs_n_servers(c) < 2 || c->gpus_per_server < 2) {
         return CS_FAIL(
             err, CS_ENOTSUP, "cluster.gpus_per_server",
-            "nvls_tree joins servers of several GPUs, here are %u of %u: nvls is for one "
-            "server, double_binary_tree for single GPUs",
-            cs_n_servers(c), c->gpus_per_server);
+            "%s joins servers of several GPUs, here are %u of %u: nvls is for one server, "
+            "double_binary_tree for single GPUs",
+            w->algorithm->name, cs_n_servers(c), c->gpus_per_server);
     }
     if (c->fabrics[CS_NVLINK].kind != CS_SWITCHED || c->sockets > 1) {
-        return CS_FAIL(err, CS_ENOTSUP, "cluster.nvlink.kind",
-                       "nvls_tree needs an NVSwitch that joins all GPUs of a server: accepted is "
-                       "switched, with one socket");
+        return CS_FAIL(
+            err, CS_ENOTSUP, "cluster.nvlink.kind",
+            "%s needs an NVSwitch that joins all GPUs of a server: accepted is switched, "
+            "with one socket",
+            w->algorithm->name);
     }
     return CS_OK;
 }
 
 /* Seconds that the busiest port needs for all, without start-ups. */
-static double busy_s(const cs_scenario *scenario, const tree_options *o)
+static double busy_s(const cs_scenario *scenario, const tree_options *o, const way *w)
 {
     const cs_cluster *c = &scenario->cluster;
     uint32_t          n = cs_n_servers(c);
-    double            x = (double)scenario->bytes, k = n == 2 ? 1 : n == 3 ? 1.5 : 2;
+    double            x = (double)scenario->bytes, k = w->is_star || n == 2 ? 1 : n == 3 ? 1.5 : 2;
 
     return fmax((1 + 1.0 / o->heads) * x / c->fabrics[CS_NVLINK].bandwidth_Bps,
                 k * x / o->heads / c->fabrics[CS_NIC].bandwidth_Bps);
 }
 
-/* A row more costs a NIC four messages each way, and fills the pipeline as much sooner. */
-static cs_status choose_pieces(const cs_scenario *scenario, tree_options *o, cs_error *err)
+/* A row more costs a NIC two messages of a lane each way, and fills the pipeline as much sooner. */
+static cs_status choose_pieces(const cs_scenario *scenario, tree_options *o, const way *w,
+                               cs_error *err)
 {
     const cs_cluster *c = &scenario->cluster;
-    double            h = o->heads, fill = window_of(scenario);
-    double            alpha_s =
-        TREES * fmax(2 * c->fabrics[CS_NIC].alpha_s, (h + 1) * c->fabrics[CS_NVLINK].alpha_s);
-    double predicted = alpha_s > 0 ? sqrt(fill * busy_s(scenario, o) / alpha_s) : (double)MOST_AUTO;
-    double most      = fmin(MOST_AUTO, floor((double)scenario->bytes / (TREES * h)));
+    const double      h = o->heads, lanes = w->lanes_of_head, fill = window_of(scenario, w);
+    const double      alpha_s =
+        lanes * fmax(2 * c->fabrics[CS_NIC].alpha_s, (h + 1) * c->fabrics[CS_NVLINK].alpha_s);
+    const double predicted =
+        alpha_s > 0 ? sqrt(fill * busy_s(scenario, o, w) / alpha_s) : (double)MOST_AUTO;
+    const double most = fmin(MOST_AUTO, floor((double)scenario->bytes / (lanes * h)));
 
-    return cs_choose_pieces(&cs_algorithm_nvls_tree, scenario, o, &o->pieces, predicted, most,
-                            2 * TREES * predicted * h * c->n_ranks < MOST_REPLAYED, err);
+    return cs_choose_pieces(w->algorithm, scenario, o, &o->pieces, predicted, most,
+                            2 * lanes * predicted * h * c->n_ranks < MOST_REPLAYED, err);
 }
 
-static cs_status tree_check(const cs_scenario *scenario, void *options, cs_plan *plan,
-                            cs_error *err)
+static cs_status check(const cs_scenario *scenario, tree_options *o, const way *w, cs_plan *plan,
+                       cs_error *err)
 {
-    tree_options *o = options;
-    uint32_t      g = scenario->cluster.gpus_per_server;
+    uint32_t g = scenario->cluster.gpus_per_server;
 
-    CS_TRY(refuse_cluster(scenario, err));
+    CS_TRY(refuse_cluster(scenario, w, err));
     if (o->heads != CS_AUTO && o->heads > g) {
         return CS_FAIL(err, CS_EINVAL, "algorithm.options.heads",
                        "%u heads of %u GPUs: accepted are 1 .. %u and auto", o->heads, g, g);
     }
     if (o->heads == CS_AUTO) {
-        o->heads = (uint32_t)fmin(g, fmax(1, floor((double)scenario->bytes / TREES)));
+        o->heads = (uint32_t)fmin(g, fmax(1, floor((double)scenario->bytes / w->lanes_of_head)));
     }
     if (o->pieces == CS_AUTO) {
-        CS_TRY(choose_pieces(scenario, o, err));
+        CS_TRY(choose_pieces(scenario, o, w, err));
     }
-    uint32_t lanes = TREES * o->heads;
+    uint32_t lanes = w->lanes_of_head * o->heads;
     if (o->pieces > 1 && (uint64_t)lanes * o->pieces > scenario->bytes) {
         return CS_FAIL(err, CS_EINVAL, "algorithm.options.pieces",
-                       "%u pieces over %u trees and %llu bytes: accepted are pieces of at least a "
+                       "%u pieces over %u lanes and %llu bytes: accepted are pieces of at least a "
                        "byte",
                        o->pieces, lanes, (unsigned long long)scenario->bytes);
     }
-    uint64_t n_slots = 2 * (uint64_t)window_of(scenario) * lanes; /* on the way up, and down */
-    CS_TRY(cs_accept_slots(scenario, "nvls_tree", n_slots, err));
+    uint64_t n_slots = 2 * (uint64_t)window_of(scenario, w) * lanes; /* on the way up, and down */
+    CS_TRY(cs_accept_slots(scenario, w->algorithm->name, n_slots, err));
     *plan = (cs_plan){.n_chunks         = lanes * o->pieces,
                       .n_slots          = (uint32_t)n_slots,
-                      .n_rounds         = o->pieces + window_of(scenario) - 1,
-                      .uses             = CS_USES_NVLINK | CS_USES_SWITCH,
+                      .n_rounds         = o->pieces + window_of(scenario, w) - 1,
+                      .uses             = w->uses,
                       .ignores_arrivals = true};
     return CS_OK;
+}
+
+static cs_status tree_check(const cs_scenario *scenario, void *options, cs_plan *plan,
+                            cs_error *err)
+{
+    return check(scenario, options, &over_trees, plan, err);
+}
+
+static cs_status star_check(const cs_scenario *scenario, void *options, cs_plan *plan,
+                            cs_error *err)
+{
+    return check(scenario, options, &over_star, plan, err);
 }
 
 /* ---- the stream ---- */
@@ -150,7 +183,8 @@ typedef enum stage { STAGE_CAST, STAGE_DOWN, STAGE_UP, STAGE_REDUCE, STAGES } st
 typedef struct nvls_tree {
     const cs_scenario *scenario;
     cs_arena           arena;
-    cs_tree_pair       trees; /* of servers */
+    const way         *way;
+    cs_tree_pair       trees; /* of servers; a star has the switch behind them */
     uint32_t           servers, gpus, heads, lanes, rows, height, window;
     uint32_t           turn;    /* next: .. and of it */
     stage              stage;   /* .. this */
@@ -167,6 +201,9 @@ typedef struct piece {
 
 static uint32_t head_rank(const nvls_tree *t, uint32_t server, uint32_t head)
 {
+    if (server == t->servers) { /* of a star */
+        return cs_network_switch(&t->scenario->cluster);
+    }
     return server * t->gpus + (uint32_t)((uint64_t)head * t->gpus / t->heads);
 }
 
@@ -175,8 +212,8 @@ static void put(const nvls_tree *t, const piece *p, uint32_t src, uint32_t dst, 
 {
     const cs_cluster *c      = &t->scenario->cluster;
     const uint32_t    chunk  = p->row * t->lanes + p->lane;
-    const uint32_t    n      = c->n_ranks;
-    const uint32_t    fabric = src >= n || dst >= n ? CS_NVLINK : CS_NIC;
+    const uint32_t    most   = src > dst ? src : dst;
+    const bool        is_nic = most < c->n_ranks || most == cs_network_switch(c);
 
     block->transfers[block->count++] =
         (cs_transfer){.src       = src,
@@ -188,7 +225,7 @@ static void put(const nvls_tree *t, const piece *p, uint32_t src, uint32_t dst, 
                       .round     = t->turn,
                       .span      = 1,
                       .flags     = (uint8_t)flags,
-                      .op_fabric = cs_op_fabric(op, fabric)};
+                      .op_fabric = cs_op_fabric(op, is_nic ? CS_NIC : CS_NVLINK)};
 }
 
 /* Message t->message of those that a piece takes in a server, or over an edge. False: all are done.
@@ -223,7 +260,8 @@ static bool put_message(const nvls_tree *t, const piece *p, cs_block *block)
         return false;
     }
     if (t->stage == STAGE_UP) {
-        put(t, p, child, above, CS_OP_REDUCE, 0, p->up, p->up, block);
+        const bool begins = t->way->is_star && t->item == 0; /* the switch's sum */
+        put(t, p, child, above, begins ? CS_OP_COPY : CS_OP_REDUCE, 0, p->up, p->up, block);
     } else {
         put(t, p, above, child, CS_OP_COPY, 0, e->depth == 1 ? p->up : p->down, p->down, block);
     }
@@ -275,8 +313,8 @@ static void tree_next_block(void *state, cs_block *block)
         const uint32_t slot = row % t->window * t->lanes + t->lane;
         const piece    p    = {.row  = row,
                                .lane = t->lane,
-                               .head = t->lane / TREES,
-                               .tree = t->lane % TREES,
+                               .head = t->lane / t->way->lanes_of_head,
+                               .tree = t->lane % t->way->lanes_of_head,
                                .up   = slot,
                                .down = t->window * t->lanes + slot};
         if (row < t->rows && put_message(t, &p, block)) {
@@ -297,25 +335,41 @@ static void tree_close(void *state)
     }
 }
 
-static cs_status tree_open(const cs_scenario *scenario, const void *options, void **state_p,
-                           cs_error *err)
+/* All servers below the network's switch, which has the number behind theirs. */
+static cs_status make_star(nvls_tree *t, cs_error *err)
 {
-    const tree_options *o     = options;
-    const cs_cluster    nodes = nodes_of(scenario);
-    nvls_tree          *t     = CS_NEW(nvls_tree, 1);
+    cs_tree_edge *edges = CS_ARENA_NEW(&t->arena, cs_tree_edge, t->servers);
+
+    if (edges == NULL) {
+        return CS_NO_MEMORY(err, "%u servers", t->servers);
+    }
+    for (uint32_t s = 0; s < t->servers; s++) {
+        edges[s] = (cs_tree_edge){.child = s, .parent = t->servers, .depth = 1};
+    }
+    t->trees = (cs_tree_pair){.root = {t->servers}, .n_edges = t->servers, .edges = edges};
+    return CS_OK;
+}
+
+static cs_status open_way(const cs_scenario *scenario, const tree_options *o, const way *w,
+                          void **state_p, cs_error *err)
+{
+    const cs_cluster nodes = nodes_of(scenario);
+    nvls_tree       *t     = CS_NEW(nvls_tree, 1);
 
     if (t == NULL) {
-        return CS_NO_MEMORY(err, "nvls_tree");
+        return CS_NO_MEMORY(err, "%s", w->algorithm->name);
     }
-    *t               = (nvls_tree){.scenario = scenario,
-                                   .servers  = nodes.n_ranks,
-                                   .gpus     = scenario->cluster.gpus_per_server,
-                                   .heads    = o->heads,
-                                   .lanes    = TREES * o->heads,
-                                   .rows     = o->pieces,
-                                   .height   = height_of(scenario),
-                                   .window   = window_of(scenario)};
-    cs_status status = cs_tree_build(&nodes, &shape, &t->arena, &t->trees, err);
+    *t = (nvls_tree){.scenario = scenario,
+                     .way      = w,
+                     .servers  = nodes.n_ranks,
+                     .gpus     = scenario->cluster.gpus_per_server,
+                     .heads    = o->heads,
+                     .lanes    = w->lanes_of_head * o->heads,
+                     .rows     = o->pieces,
+                     .height   = height_of(scenario, w),
+                     .window   = window_of(scenario, w)};
+    cs_status status =
+        w->is_star ? make_star(t, err) : cs_tree_build(&nodes, &shape, &t->arena, &t->trees, err);
     if (status != CS_OK) {
         tree_close(t);
         return status;
@@ -324,10 +378,27 @@ static cs_status tree_open(const cs_scenario *scenario, const void *options, voi
     return CS_OK;
 }
 
+static cs_status tree_open(const cs_scenario *scenario, const void *options, void **state_p,
+                           cs_error *err)
+{
+    return open_way(scenario, options, &over_trees, state_p, err);
+}
+
+static cs_status star_open(const cs_scenario *scenario, const void *options, void **state_p,
+                           cs_error *err)
+{
+    return open_way(scenario, options, &over_star, state_p, err);
+}
+
 /* What the busiest port carries, without alpha or the filling of the pipeline. */
 static double tree_published_form_s(const cs_scenario *scenario, const void *options)
 {
-    return cs_last_arrival(scenario) + busy_s(scenario, options);
+    return cs_last_arrival(scenario) + busy_s(scenario, options, &over_trees);
+}
+
+static double star_published_form_s(const cs_scenario *scenario, const void *options)
+{
+    return cs_last_arrival(scenario) + busy_s(scenario, options, &over_star);
 }
 
 const cs_algorithm cs_algorithm_nvls_tree = {
@@ -342,4 +413,18 @@ const cs_algorithm cs_algorithm_nvls_tree = {
     .next_block       = tree_next_block,
     .close            = tree_close,
     .published_form_s = tree_published_form_s,
+};
+
+const cs_algorithm cs_algorithm_collnet = {
+    .name             = "collnet",
+    .summary          = "NVSwitches and the network add up and pass on: NVLS with SHARP",
+    .source           = "NCCL's CollNet; R. Graham et al., SHARP, COMHPC 2016",
+    .collectives      = 1u << CS_ALLREDUCE,
+    .options          = tree_table,
+    .options_bytes    = sizeof(tree_options),
+    .check            = star_check,
+    .open             = star_open,
+    .next_block       = tree_next_block,
+    .close            = tree_close,
+    .published_form_s = star_published_form_s,
 };

@@ -74,7 +74,8 @@ double cs_port_s_per_byte(const cs_ports *ports, uint32_t port, double now_s)
             return cs_own_s_per_byte(ports, f, rank % ports->n_ranks); /* or of the switch to it */
         }
     }
-    return nic_s_per_byte(ports, port % ports->n_ranks, now_s);
+    return port < ports->n_ranks ? nic_s_per_byte(ports, port, now_s)
+                                 : cs_own_s_per_byte(ports, CS_NIC, port - ports->n_ranks);
 }
 
 uint32_t cs_links_of_nic(const cs_ports *ports, uint32_t rank, uint32_t *links)

@@ -39,7 +39,9 @@ double cs_best_bound(const cs_bound_context *context, const char **name_p)
 
     *name_p = "none";
     for (const cs_bound *const *bound = cs_bounds; *bound != NULL; bound++) {
-        bool   is_general = context->uses_switches ? (*bound)->in_network : (*bound)->is_general;
+        bool   is_general = context->uses_network_switch ? (*bound)->in_network
+                            : context->uses_switches     ? (*bound)->in_servers
+                                                         : (*bound)->is_general;
         double bound_s    = is_general ? seconds(*bound, context) : (double)NAN;
         if (bound_s > best_s) {
             best_s  = bound_s;

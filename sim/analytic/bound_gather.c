@@ -186,7 +186,7 @@ const cs_bound cs_bound_server_gather = {
     .assumption = "AllGather, ReduceScatter, AlltoAll; q servers of g > 1 GPUs with a NIC each",
     .source     = "what must pass the NICs of a server",
     .is_general = true,
-    .in_network = true,
+    .in_servers = true,
     .seconds    = server_gather_seconds,
 };
 

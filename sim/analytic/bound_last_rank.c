@@ -91,7 +91,7 @@ const cs_bound cs_bound_server_late = {
                    "one alpha",
     .source      = "B1 per server: the last rank's data leave by g NICs",
     .is_general  = true,
-    .in_network  = true,
+    .in_servers  = true,
     .counts_data = true,
     .seconds     = server_late_seconds,
 };
@@ -102,6 +102,7 @@ const cs_bound cs_bound_rank_capacity = {
     .assumption = "AllReduce; q servers of g > 1 GPUs; alpha of the quicker fabric",
     .source = "every rank sends or receives everything after the last arrival, by all its ports",
     .is_general  = true,
+    .in_servers  = true,
     .in_network  = true,
     .counts_data = true,
     .seconds     = rank_capacity_seconds,

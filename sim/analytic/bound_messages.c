@@ -111,7 +111,7 @@ const cs_bound cs_bound_server_gossip = {
                   "one alpha, and only x",
     .source     = "messages between servers over q g NICs",
     .is_general = true,
-    .in_network = true,
+    .in_servers = true,
     .seconds    = server_gossip_seconds,
 };
 

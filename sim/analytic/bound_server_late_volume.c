@@ -61,6 +61,6 @@ const cs_bound cs_bound_server_late_volume = {
                   "comes last; a server neither sends nor receives before its first rank arrives",
     .source     = "what a server sends before its last rank has come is of no use",
     .is_general = true,
-    .in_network = true,
+    .in_servers = true,
     .seconds    = server_late_volume_seconds,
 };

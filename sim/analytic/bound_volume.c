@@ -178,7 +178,7 @@ const cs_bound cs_bound_server_volume = {
                   "receive before the server's first rank arrives",
     .source     = "B2 with servers as nodes and g ports a node",
     .is_general = true,
-    .in_network = true,
+    .in_servers = true,
     .seconds    = server_volume_seconds,
 };
 

@@ -159,7 +159,9 @@ cs_bound_context cs_job_bounds(const cs_job *job)
                                 .is_round_synchronous = job->plan.is_round_synchronous,
                                 .ranks_relay          = job->plan.own_ready_s != NULL,
                                 .uses_trees           = job->plan.uses_trees,
-                                .uses_switches        = (job->plan.uses & CS_USES_SWITCH) != 0};
+                                .uses_switches        = (job->plan.uses & CS_USES_SWITCH) != 0,
+                                .uses_network_switch =
+                                    (job->plan.uses & CS_USES_NETWORK_SWITCH) != 0};
 
     for (uint32_t f = 0; f < CS_FABRICS; f++) {
         context.latency_s[f] = model->latency_s(&job->scenario, &job->model_options, f);

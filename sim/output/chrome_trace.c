@@ -22,6 +22,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #define PS_PER_US 1000000
 
@@ -64,6 +65,20 @@ static void add_us(cs_text *text, const char *key, int64_t time_ps)
 static uint32_t pid_of(const drawing *d, uint32_t end)
 {
     return cs_is_switch(&d->scenario->cluster, end) ? end + 2 : end;
+}
+
+/* "switch 0", "network switch", or a rank's number behind `word`. */
+enum { END_NAME_BYTES = 32 };
+static void name_end(const drawing *d, uint32_t end, const char *word, char name[END_NAME_BYTES])
+{
+    const cs_cluster *c = &d->scenario->cluster;
+
+    if (end == cs_network_switch(c)) {
+        (void)snprintf(name, END_NAME_BYTES, "network switch");
+    } else {
+        (void)snprintf(name, END_NAME_BYTES, "%s%" PRIu32, cs_is_switch(c, end) ? "switch " : word,
+                       cs_is_switch(c, end) ? end - c->n_ranks : end);
+    }
 }
 
 /* Open an event and leave it open: the caller adds what else it has, and the closing brace. */
@@ -127,14 +142,13 @@ static void add_slice(drawing *d, const cs_transfer *t, const message *m, uint32
     if (t->span > 1) {
         cs_text_add(text, "-%" PRIu32, t->chunk + t->span - 1u);
     }
-    uint32_t peer      = direction == CS_TX ? m->dst : m->src;
-    bool     is_switch = cs_is_switch(&d->scenario->cluster, peer);
+    char peer[END_NAME_BYTES];
+    name_end(d, direction == CS_TX ? m->dst : m->src, "", peer);
     cs_text_add(text,
-                " %s %s%" PRIu32 "\",\"cat\":\"%s\",\"args\":{\"op\":\"%s\",\"chunk\":%" PRIu32
+                " %s %s\",\"cat\":\"%s\",\"args\":{\"op\":\"%s\",\"chunk\":%" PRIu32
                 ",\"span\":%u,\"bytes\":%" PRIu64 ",\"round\":%" PRIu32 "}}",
-                direction == CS_TX ? "->" : "<-", is_switch ? "switch " : "",
-                is_switch ? peer - d->scenario->cluster.n_ranks : peer,
-                cs_fabric_name(cs_transfer_fabric(t)), op, t->chunk, t->span, t->bytes, t->round);
+                direction == CS_TX ? "->" : "<-", peer, cs_fabric_name(cs_transfer_fabric(t)), op,
+                t->chunk, t->span, t->bytes, t->round);
 }
 
 static void add_arrow(drawing *d, const cs_transfer *t, const message *m, uint32_t tid,
@@ -244,12 +258,12 @@ static void add_names(drawing *d, uint32_t end)
 {
     const cs_track_list *list = &d->tracks.ranks[end];
     cs_text             *text = &d->text;
-    uint32_t             rank = pid_of(d, end), n_ranks = d->scenario->cluster.n_ranks;
-    bool                 is_switch = end >= n_ranks;
+    uint32_t             rank = pid_of(d, end);
+    char                 name[END_NAME_BYTES];
 
     add_name(text, rank, 0, "process_name");
-    cs_text_add(text, "\"name\":\"%s %" PRIu32 "\"}}", is_switch ? "switch" : "rank",
-                is_switch ? end - n_ranks : end);
+    name_end(d, end, "rank ", name);
+    cs_text_add(text, "\"name\":\"%s\"}}", name);
     add_name(text, rank, 0, "process_sort_index");
     cs_text_add(text, "\"sort_index\":%" PRIu32 "}}", rank);
     add_name(text, rank, CS_TID_ARRIVAL, "thread_name");

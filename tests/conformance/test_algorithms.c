@@ -80,8 +80,11 @@ static void check_transfer(const ct_scene *scene, const cs_transfer *t, uint32_t
     cr_assert_leq((uint32_t)t->dst_slot + t->span, plan->n_slots);
     cr_assert(t->round >= last_round && t->round < plan->n_rounds, "%s: round %u after %u",
               ct_scene_text(scene), t->round, last_round);
-    cr_assert_eq(cs_transfer_fabric(t),
-                 is_switch ? (uint32_t)CS_NVLINK : cs_fabric_of(c, t->src, t->dst));
+    bool is_network = t->src == cs_network_switch(c) || t->dst == cs_network_switch(c);
+    cr_assert(!is_network || (plan->uses & CS_USES_NETWORK_SWITCH) != 0);
+    cr_assert_eq(cs_transfer_fabric(t), is_network  ? (uint32_t)CS_NIC
+                                        : is_switch ? (uint32_t)CS_NVLINK
+                                                    : cs_fabric_of(c, t->src, t->dst));
     cr_assert_leq(cs_transfer_op(t), CS_OP_EXCHANGE);
     cr_assert(exchanges || (t->flags & CS_DONE_SRC) == 0);
     cr_assert(t->span == 1 || (plan->uses & CS_USES_SPAN) != 0);

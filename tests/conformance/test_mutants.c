@@ -271,13 +271,15 @@ static void mutate_scene(ct_scene *scene, ct_rng *rng)
     most_slots  = scene->plan.n_slots > most_slots ? scene->plan.n_slots : most_slots;
     has_order   = has_order || find_order(&original, &(size_t){0});
     for (int kind = 0; kind < N_MUTATIONS; kind++) {
-        for (int i = 0; i < tries; i++) {
+        /* Some places leave nothing to change: others are tried. */
+        for (int i = 0, done = 0; done < tries && i < 8 * tries; i++) {
             mutant m = {.stream = ct_stream_copy(&original)};
             m.index  = ct_below(rng, (uint32_t)original.count);
             if (mutate(scene, &m, (mutation)kind, rng)) {
                 bool is_wrong = judge(scene, &original, &m, (mutation)kind);
                 wrong[kind] += is_wrong;
                 made[kind]++;
+                done++;
                 cr_assert(kind != DROP || is_wrong || !has_no_spare(scene),
                           "%s: %s does not matter", ct_scene_text(scene), m.text);
             }
@@ -309,10 +311,21 @@ static void mutate_algorithm(const cs_algorithm *algorithm, ct_rng *rng)
     }
 }
 
+/* One that other algorithms do not change. */
+static uint64_t seed_of(const char *name)
+{
+    uint64_t seed = 900;
+
+    for (; *name != '\0'; name++) {
+        seed = 31 * seed + (unsigned char)*name;
+    }
+    return seed;
+}
+
 Test(conformance_mutants, every_wrong_schedule_is_caught_and_located)
 {
     for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
-        ct_rng rng  = ct_rng_for(900 + a);
+        ct_rng rng  = ct_rng_for(seed_of(cs_algorithms[a]->name));
         most_chunks = 0;
         most_slots  = 0;
         has_order   = false;

@@ -18,7 +18,7 @@ typedef struct stopwatch {
     const cs_plan     *plan;
     uint32_t           n, ends, g; /* ends: ranks and switches */
     ct_rules           rules;
-    port              *tx, *rx; /* [CS_FABRICS][ends][g] */
+    port              *tx, *rx; /* [CS_FABRICS][ends][n] */
     double            *ready_s; /* [ends][n_slots] */
     double             last_s;  /* end of a message so far */
 } stopwatch;
@@ -28,9 +28,9 @@ static port *port_at(const stopwatch *c, port *ports, uint32_t fabric, uint32_t 
 {
     bool   is_direct = fabric == CS_NVLINK && c->s->cluster.fabrics[fabric].kind == CS_DIRECT;
     bool   is_switch = here >= c->n; /* it has a port to every GPU */
-    size_t peer      = is_direct || is_switch ? there % c->g : 0;
+    size_t peer      = is_switch ? there : is_direct ? there % c->g : 0;
 
-    return &ports[((size_t)fabric * c->ends + here) * c->g + peer];
+    return &ports[((size_t)fabric * c->ends + here) * c->n + peer];
 }
 
 /* Switches are there from the begin. */
@@ -178,8 +178,11 @@ typedef struct held {
 
 static held ports_of(const stopwatch *c, const cs_transfer *t)
 {
-    bool     is_switch = t->src >= c->n || t->dst >= c->n;
-    uint32_t fabric    = is_switch ? CS_NVLINK : cs_fabric_of(&c->s->cluster, t->src, t->dst);
+    bool     is_switch  = t->src >= c->n || t->dst >= c->n;
+    bool     is_network = t->src == c->ends - 1 || t->dst == c->ends - 1;
+    uint32_t fabric     = is_switch && is_network ? CS_NIC
+                          : is_switch             ? CS_NVLINK
+                                                  : cs_fabric_of(&c->s->cluster, t->src, t->dst);
 
     return (held){
         {port_at(c, c->tx, fabric, t->src, t->dst), port_at(c, c->rx, fabric, t->dst, t->src),
@@ -254,9 +257,11 @@ static dues pay(const stopwatch *c, const cs_transfer *t, const held *h)
 static double through_s(const stopwatch *c, const cs_transfer *t, const held *h, double from_s,
                         double bytes)
 {
-    return h->fabric == CS_NIC
-               ? ct_flow_end_s(c->s, t->src, t->dst, from_s, bytes)
-               : from_s + bytes / own_Bps(c->s, h->fabric, t->src < t->dst ? t->src : t->dst);
+    uint32_t least = t->src < t->dst ? t->src : t->dst, most = t->src < t->dst ? t->dst : t->src;
+    uint32_t other = most < c->n ? most : least; /* a switch is as fast as who talks to it */
+
+    return h->fabric == CS_NIC ? ct_flow_end_s(c->s, least, other, from_s, bytes)
+                               : from_s + bytes / own_Bps(c->s, h->fabric, least);
 }
 
 /* Alpha-beta: all ports together, for alpha and the bytes. Returns when the bytes begin. */
@@ -369,8 +374,8 @@ static void wait_at(const stopwatch *c, ct_fence fence)
     for (uint32_t r = 0; r < c->n; r++) {
         latest = r == fence.except ? latest : fmax(latest, cs_arrival(c->s, r));
     }
-    for (size_t i = 0; i < (size_t)CS_FABRICS * c->ends * c->g; i++) {
-        if (i / c->g % c->ends != fence.except) {
+    for (size_t i = 0; i < (size_t)CS_FABRICS * c->ends * c->n; i++) {
+        if (i / c->n % c->ends != fence.except) {
             c->tx[i].free_s = fmax(c->tx[i].free_s, latest + fence.cost_s);
             c->rx[i].free_s = fmax(c->rx[i].free_s, latest + fence.cost_s);
         }
@@ -379,14 +384,14 @@ static void wait_at(const stopwatch *c, ct_fence fence)
 
 static void open_clock(stopwatch *c)
 {
-    size_t ports = (size_t)CS_FABRICS * c->ends * c->g;
+    size_t ports = (size_t)CS_FABRICS * c->ends * c->n;
 
     c->tx      = calloc(ports, sizeof *c->tx);
     c->rx      = calloc(ports, sizeof *c->rx);
     c->ready_s = calloc((size_t)c->ends * c->plan->n_slots, sizeof *c->ready_s);
     cr_assert(c->tx != NULL && c->rx != NULL && c->ready_s != NULL);
     for (size_t i = 0; i < ports; i++) {
-        c->tx[i] = c->rx[i] = (port){arrival_of(c, (uint32_t)(i / c->g % c->ends)), 0, 0, -1};
+        c->tx[i] = c->rx[i] = (port){arrival_of(c, (uint32_t)(i / c->n % c->ends)), 0, 0, -1};
     }
 }
 

@@ -48,7 +48,7 @@ void ct_scene_option(ct_scene *scene, const char *key, const char *value)
 
 bool ct_adds_in_switches(const cs_algorithm *algorithm)
 {
-    return strncmp(algorithm->name, "nvls", 4) == 0;
+    return strncmp(algorithm->name, "nvls", 4) == 0 || strcmp(algorithm->name, "collnet") == 0;
 }
 
 bool ct_makes_trees(const cs_algorithm *algorithm)

@@ -276,7 +276,9 @@ Test(run_notes, who_is_left_out_of_all_is_said_once)
         if (strncmp(words[i], "bound", 5) != 0) {
             cr_expect_str_eq(errors.data,
                              "collsim: note: left out of all: iallgather_rd (cluster.ranks: "
-                             "needs a power of two, got 6 ranks); rhd (collective: "
+                             "needs a power of two, got 6 ranks); nvls "
+                             "(cluster.gpus_per_server: runs inside one server: accepted is 6, as "
+                             "many as there are GPUs); rhd (collective: "
                              "for ranks that are not a power of two does not do allgather; it does "
                              "allreduce)\n",
                              "%s", words[i]);

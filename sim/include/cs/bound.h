@@ -23,6 +23,7 @@ typedef struct cs_bound_context {
     bool ranks_relay;                    /* ... before they come (cs_plan.own_ready_s) */
     bool uses_trees;                     /* cs_plan */
     bool uses_switches;                  /* switches add up and pass on (CS_USES_SWITCH) */
+    bool uses_network_switch;            /* .. that of the network, too */
     bool shares_ports;                   /* several transfers may flow through a port at once, each
                                             with a part of its rate (SHARED groups of a fluid
                                             model). False for port models: they serve one by one */
@@ -37,8 +38,9 @@ typedef struct cs_bound {
                                of a result. Otherwise it is printed, but labelled */
     bool counts_data; /* it counts what depends on the data of ranks that have come, not ports that
                          are closed before: it holds where ranks relay, too */
-    bool in_network;  /* it holds where switches inside servers add up and pass on, and may be the
+    bool in_servers;  /* it holds where switches inside servers add up and pass on, and may be the
                          `bound` there; all others presume that ranks do it */
+    bool in_network;  /* .. and where the network does that, too */
     /* Seconds after the first arrival, or NAN where the bound does not apply. */
     double (*seconds)(const cs_bound_context *context);
 } cs_bound;

@@ -205,10 +205,11 @@ static inline uint32_t cs_n_servers(const cs_cluster *cluster)
 }
 
 /* Beside the ranks, what schedules may send to and from: the switch that joins the GPUs of a server
- * by NVLink. It adds up and passes on (CS_USES_SWITCH in cs/schedule.h), has no contribution of its
- * own and is owed nothing. Its port to a GPU is as fast as the GPU's, which is its only neighbour,
- * so that GPUs' ports are all that limits. Switches have the numbers behind the ranks', server by
- * server. */
+ * by NVLink, and the one to which the NICs of all servers lead. They add up and pass on
+ * (CS_USES_SWITCH, CS_USES_NETWORK_SWITCH in cs/schedule.h), have no contribution of their own and
+ * are owed nothing. A port to a GPU is as fast as the GPU's, which is its only neighbour, so that
+ * GPUs' ports are all that limits. Switches have the numbers behind the ranks', server by server,
+ * and that of the network the last one. */
 static inline uint32_t cs_switch_of(const cs_cluster *cluster, uint32_t server)
 {
     return cluster->n_ranks + server;
@@ -219,10 +220,15 @@ static inline bool cs_is_switch(const cs_cluster *cluster, uint32_t end)
     return end >= cluster->n_ranks;
 }
 
+static inline uint32_t cs_network_switch(const cs_cluster *cluster)
+{
+    return cluster->n_ranks + cs_n_servers(cluster);
+}
+
 /* Ranks and switches. */
 static inline uint32_t cs_n_ends(const cs_cluster *cluster)
 {
-    return cluster->n_ranks + cs_n_servers(cluster);
+    return cs_network_switch(cluster) + 1;
 }
 
 /* The rate of a port of `fabric` in a server, each direction. */

@@ -20,8 +20,9 @@
  * Every rank must become DONE exactly once for every chunk that the collective owes it, which
  * is how a schedule is verified without storing it.
  * In a CS_OP_EXCHANGE both ends keep the sum, each in its slot.
- * A switch (cs_switch_of()) may stand for one end of a transfer inside its server: it has slots as
- * ranks have, nothing of its own to begin with, and is done with nothing.
+ * A switch (cs_switch_of()) may stand for one end of a transfer inside its server, that of the
+ * network (cs_network_switch()) for one of a transfer over a NIC: it has slots as ranks have,
+ * nothing of its own to begin with, and is done with nothing.
  *
  * A transfer may span several consecutive chunks in as many consecutive slots; it is one
  * message of `bytes` bytes and all of them are ready at its end.
@@ -176,12 +177,13 @@ typedef struct cs_block {
 
 /* What a stream uses: lets models pick a loop and refuse what they cannot do. */
 enum {
-    CS_USES_EXCHANGE = 1u << 0,
-    CS_USES_SHARED   = 1u << 1,
-    CS_USES_SPAN     = 1u << 2, /* some span > 1 */
-    CS_USES_NVLINK   = 1u << 3,
-    CS_USES_JOIN     = 1u << 4,
-    CS_USES_SWITCH   = 1u << 5, /* switches add up and pass on (cs_switch_of()) */
+    CS_USES_EXCHANGE       = 1u << 0,
+    CS_USES_SHARED         = 1u << 1,
+    CS_USES_SPAN           = 1u << 2, /* some span > 1 */
+    CS_USES_NVLINK         = 1u << 3,
+    CS_USES_JOIN           = 1u << 4,
+    CS_USES_SWITCH         = 1u << 5, /* switches add up and pass on (cs_switch_of()) */
+    CS_USES_NETWORK_SWITCH = 1u << 6, /* .. that of the network, too; only with CS_USES_SWITCH */
 };
 
 /* When a transfer held its ports. */
