@@ -31,8 +31,8 @@ typedef struct run {
     cs_interval    *intervals; /* of the block; NULL unless they are shown, on a port model */
     cs_dispatch    *dispatch;  /* NULL on a port model */
     void           *stream;    /* the one that is served; NULL: none is open */
-    bool           *is_cut;    /* [n_ranks] by a dead NIC that nothing takes the place of; NULL: no
-                                  rank is */
+    bool           *is_cut; /* [cs_n_ends()] by a dead NIC that nothing takes the place of; NULL: no
+                               rank is */
     cs_outcome outcome;
 } run;
 
@@ -80,7 +80,7 @@ static cs_status list_cuts(run *r, cs_error *err)
     if (!cs_capacity_cuts_off(s)) {
         return CS_OK;
     }
-    r->is_cut = CS_ARENA_NEW(&r->arena, bool, s->cluster.n_ranks);
+    r->is_cut = CS_ARENA_NEW(&r->arena, bool, cs_n_ends(&s->cluster));
     if (r->is_cut == NULL) {
         return CS_NO_MEMORY(err, "%u ranks", s->cluster.n_ranks);
     }
