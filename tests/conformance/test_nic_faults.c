@@ -8,6 +8,7 @@
 #include "support/config.h"
 #include "support/program.h"
 #include "support/scene.h"
+#include "support/stream.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -79,13 +80,42 @@ static double elapsed_s(const ct_scene *scene, const cs_scenario *scenario, cons
     return result.elapsed_s;
 }
 
-/* How much less time a fault may take, relative: nothing but rounding. AdapCC orders its messages
- * by what it predicts on ports, with a fault anew: where messages share links, that may be the
- * better order by a few percent. */
-static double tolerance(const cs_algorithm *algorithm, const cs_model *model)
+/* The messages that run, in their order: the algorithm may have asked the model which are best. */
+static ct_stream stream_of(const ct_scene *scene, const cs_scenario *scenario,
+                           const cs_options *options, const cs_model *model)
 {
-    bool is_ordered_anew = strcmp(algorithm->name, "adapcc") == 0 && model->network != NULL;
-    return is_ordered_anew ? 0.03 : 1e-9;
+    static ct_scene ran;
+    cs_job          job = ct_scene_given(scene, NULL);
+
+    job.scenario = *scenario;
+    job.options  = *options;
+    cs_job_set_model(&job, model, NULL);
+    cr_assert_eq(cs_job_resolve(&job, NULL), CS_OK);
+    ran              = *scene;
+    ran.scenario     = job.scenario;
+    ran.options      = job.options;
+    ran.plan         = job.plan;
+    ct_stream stream = ct_stream_record(&ran, 512);
+    cs_job_release(&job);
+    return stream;
+}
+
+/* How much less time a fault may take, relative: nothing but rounding. The same messages on shared
+ * links, though, may end earlier with one of them slow: max-min fair rates are not monotone (what
+ * is slow leaves its share to others). AdapCC's trees, whose messages wait for no round, show it;
+ * what it chooses with a fault may not. */
+static double tolerance(const ct_scene *scene, const cs_scenario *healthy,
+                        const cs_options *options, const cs_model *model)
+{
+    if (strcmp(scene->algorithm->name, "adapcc") != 0 || model->network == NULL) {
+        return 1e-9;
+    }
+    ct_stream without = stream_of(scene, healthy, options, model);
+    ct_stream with    = stream_of(scene, &scene->scenario, options, model);
+    bool      is_same = ct_stream_equal(&without, &with);
+    ct_stream_free(&without);
+    ct_stream_free(&with);
+    return is_same ? 0.1 : 1e-9;
 }
 
 /* Several GPUs to most servers: single NICs are not the servers' own there. */
@@ -138,7 +168,9 @@ Test(conformance_nic_faults, never_make_anything_faster, .timeout = 600)
             cut += status == CS_OK && is_cut;
             refused += status != CS_OK && is_cut;
             slower += with_s > without_s;
-            cr_expect(!(with_s < without_s * (1 - tolerance(scene.algorithm, model))),
+            bool is_faster = with_s < without_s * (1 - 1e-9);
+            cr_expect(!is_faster ||
+                          with_s >= without_s * (1 - tolerance(&scene, &healthy, &chosen, model)),
                       "%s, %s: %.12g s, with %zu steps %.12g s", ct_scene_text(&scene), model->name,
                       without_s, scene.scenario.n_capacity, with_s);
         }
