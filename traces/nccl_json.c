@@ -95,19 +95,14 @@ static bool is_said(const cs_place *parent, const char *key, bool otherwise)
     return json_is_boolean(node) ? json_is_true(node) : otherwise;
 }
 
-/* 22703 is 2.27.3; up to 2.8 it was 2804 for 2.8.4. */
 static void read_version(cs_reading *r, const cs_place *root, char versions[96])
 {
-    uint64_t       code = 0;
-    const uint64_t most = 9999999;
+    uint64_t code = 0;
+    char     version[CS_NCCL_VERSION_BYTES];
 
     read_whole(r, root, "nccl_version", 0, &code);
-    if (code >= 10000 && code <= most) {
-        (void)snprintf(versions, 96, "NCCL version %u.%u.%u", (unsigned)(code / 10000),
-                       (unsigned)(code / 100 % 100), (unsigned)(code % 100));
-    } else if (code > 0 && code < 10000) {
-        (void)snprintf(versions, 96, "NCCL version %u.%u.%u", (unsigned)(code / 1000),
-                       (unsigned)(code / 100 % 10), (unsigned)(code % 100));
+    if (cs_nccl_version_of_code(code, version)) {
+        (void)snprintf(versions, 96, "NCCL version %s", version);
     }
 }
 

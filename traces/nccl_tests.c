@@ -694,6 +694,18 @@ cs_status cs_nccl_log_parse(const char *text, size_t length, const char *name, u
     return status;
 }
 
+bool cs_nccl_version_of_code(uint64_t code, char version[CS_NCCL_VERSION_BYTES])
+{
+    const uint64_t least = 1000, most = 9999999, major = code < 10000 ? 1000 : 10000;
+
+    if (code < least || code > most) {
+        return false;
+    }
+    (void)snprintf(version, CS_NCCL_VERSION_BYTES, "%u.%u.%u", (unsigned)(code / major),
+                   (unsigned)(code % major / 100), (unsigned)(code % 100));
+    return true;
+}
+
 void cs_nccl_log_free(cs_nccl_log *log)
 {
     if (log != NULL) {

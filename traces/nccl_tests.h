@@ -207,6 +207,11 @@ void cs_nccl_logs_free(cs_nccl_logs *logs);
 cs_status cs_nccl_log_parse(const char *text, size_t length, const char *name, uint32_t n_ranks,
                             cs_nccl_log **log_p, cs_error *err);
 
+/* "2.29.3" for 22903, "2.8.4" for 2804: the number by which NCCL says its version, since 2.9 of
+ * five digits. False, and nothing is written, if it is none. */
+enum { CS_NCCL_VERSION_BYTES = 40 };
+bool cs_nccl_version_of_code(uint64_t code, char version[CS_NCCL_VERSION_BYTES]);
+
 /* NULL is allowed. */
 void cs_nccl_log_free(cs_nccl_log *log);
 

@@ -184,12 +184,17 @@ void cs_nccl_cluster_of_scenario(const cs_cluster *cluster, cs_nccl_cluster *ncc
 /* ---- words ---- */
 
 static const cs_nccl_named_gpu named_gpus[] = {
-    {"GB200", "nvl72", CS_NCCL_BLACKWELL, true},    {"GB300", "nvl72", CS_NCCL_BLACKWELL, true},
-    {"B200", "hgx-b200", CS_NCCL_BLACKWELL, false}, {"B300", "hgx-b200", CS_NCCL_BLACKWELL, false},
-    {"H200", "dgx-h200", CS_NCCL_HOPPER, false},    {"H100", "dgx-h100", CS_NCCL_HOPPER, false},
-    {"H800", "dgx-h100", CS_NCCL_HOPPER, false},    {"H20", "dgx-h100", CS_NCCL_HOPPER, false},
-    {"A100", "dgx-a100", CS_NCCL_AMPERE, false},    {"A800", "dgx-a100", CS_NCCL_AMPERE, false},
-    {"MI300X", "mi300x", CS_NCCL_HOPPER, false},
+    {"GB200", "nvl72", CS_NCCL_BLACKWELL, true, true},
+    {"GB300", "nvl72", CS_NCCL_BLACKWELL, true, true},
+    {"B200", "hgx-b200", CS_NCCL_BLACKWELL, false, true},
+    {"B300", "hgx-b200", CS_NCCL_BLACKWELL, false, true},
+    {"H200", "dgx-h200", CS_NCCL_HOPPER, false, true},
+    {"H100", "dgx-h100", CS_NCCL_HOPPER, false, true},
+    {"H800", "dgx-h100", CS_NCCL_HOPPER, false, true},
+    {"H20", "dgx-h100", CS_NCCL_HOPPER, false, true},
+    {"A100", "dgx-a100", CS_NCCL_AMPERE, false, true},
+    {"A800", "dgx-a100", CS_NCCL_AMPERE, false, true},
+    {"MI300X", "mi300x", CS_NCCL_HOPPER, false, false},
 };
 
 /* Is the word there, between other signs than letters and digits? */
@@ -232,8 +237,8 @@ bool cs_nccl_pick_text(const char *words, cs_collective collective, uint32_t ran
     cs_nccl_tuning           tuning;
     cs_nccl_choice           choice;
 
-    if (gpu == NULL || strcmp(gpu->word, "MI300X") == 0 || (tuned >> collective & 1u) == 0 ||
-        ranks < 2 || ranks > (gpu->is_of_rack ? 72u : 8u)) {
+    if (gpu == NULL || !gpu->has_nvswitch || (tuned >> collective & 1u) == 0 || ranks < 2 ||
+        ranks > (gpu->is_of_rack ? 72u : 8u)) {
         return false;
     }
     const cs_nccl_cluster server = {.gpu          = gpu->gpu,

@@ -137,7 +137,7 @@ void cs_nccl_cluster_of_scenario(const cs_cluster *cluster, cs_nccl_cluster *ncc
 typedef struct cs_nccl_named_gpu {
     const char *word, *preset;
     cs_nccl_gpu gpu;
-    bool        is_of_rack;
+    bool        is_of_rack, has_nvswitch;
 } cs_nccl_named_gpu;
 
 /* The GPU that is named by a whole word of a text, "NVIDIA H100 80GB HBM3"; NULL: none that is

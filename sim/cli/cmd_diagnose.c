@@ -41,18 +41,15 @@ static bool find_version(const char *versions, char text[CS_VERSION_BYTES])
 {
     static const char said[] = "CCL version ", coded[] = "nccl-library=";
     const char       *at = strstr(versions, said);
-    unsigned          code;
+    unsigned long     code;
 
     if (at != NULL) {
         (void)snprintf(text, CS_VERSION_BYTES, "%s", at + strlen(said));
         return true;
     }
-    at = strstr(versions, coded); /* 22903 is 2.29.3 */
-    if (at == NULL || sscanf(at + strlen(coded), "%5u", &code) != 1 || code < 10000) {
-        return false;
-    }
-    (void)snprintf(text, CS_VERSION_BYTES, "%u.%u", code / 10000, code / 100 % 100);
-    return true;
+    at = strstr(versions, coded);
+    return at != NULL && sscanf(at + strlen(coded), "%7lu", &code) == 1 &&
+           cs_nccl_version_of_code(code, text);
 }
 
 /* The one log of a file, of a collective whose ranks are known. */

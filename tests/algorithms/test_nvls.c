@@ -51,6 +51,9 @@ static cs_result run(void)
                  err.message);
     cr_assert(result.verified, "%s: %s", ct_scene_text(&scene), result.verdict.text);
     cr_assert_geq(result.elapsed_s, result.bound_s, "%s", ct_scene_text(&scene));
+    if (strcmp(scene.algorithm->name, "nvls") == 0) {
+        cr_assert_str_eq(result.bound, "in_network", "%s", ct_scene_text(&scene));
+    }
     return result;
 }
 
