@@ -27,9 +27,10 @@ typedef struct unit {
 } unit;
 
 static const unit size_units[] = {
-    {"", 0, 0, 0},   {"B", 0, 0, 0},    {"K", 0, 10, 0},   {"M", 0, 20, 0},   {"G", 0, 30, 0},
-    {"T", 0, 40, 0}, {"KiB", 0, 10, 0}, {"MiB", 0, 20, 0}, {"GiB", 0, 30, 0}, {"TiB", 0, 40, 0},
-    {"kB", 3, 0, 0}, {"MB", 6, 0, 0},   {"GB", 9, 0, 0},   {"TB", 12, 0, 0},  {NULL, 0, 0, 0},
+    {"", 0, 0, 0},     {"B", 0, 0, 0},    {"K", 0, 10, 0},   {"M", 0, 20, 0},   {"G", 0, 30, 0},
+    {"T", 0, 40, 0},   {"k", 0, 10, 0},   {"m", 0, 20, 0},   {"g", 0, 30, 0},   {"t", 0, 40, 0},
+    {"KiB", 0, 10, 0}, {"MiB", 0, 20, 0}, {"GiB", 0, 30, 0}, {"TiB", 0, 40, 0}, {"kB", 3, 0, 0},
+    {"MB", 6, 0, 0},   {"GB", 9, 0, 0},   {"TB", 12, 0, 0},  {NULL, 0, 0, 0},
 };
 
 static const unit rate_units[] = {
@@ -51,7 +52,7 @@ static const unit no_units[] = {{"", 0, 0, 0}, {NULL, 0, 0, 0}};
 #define SIZE_FORMS   "4096, 8K, 32M, 1G, KiB, MiB, GiB, kB, MB, GB"
 #define RATE_FORMS   "450GB/s, 450GiB/s, 200Gb/s, 200Gbps, or a bare number of B/s"
 #define TIME_FORMS   "700ns, 3us, 4.48ms, 1s, 5min, 2h, 30d, 1y, or a bare number of seconds"
-#define NUMBER_FORMS "numbers such as 2, 0.5, 1e-3"
+#define NUMBER_FORMS "numbers such as 2, 0.5, 8/7, 1e-3"
 
 /* A number and its unit, taken apart. */
 typedef struct quantity {
@@ -247,8 +248,25 @@ cs_status cs_parse_time(const char *text, double *time_s_p, const char *where, c
     return parse_real(text, time_units, time_s_p, where, "is not a time", TIME_FORMS, err);
 }
 
+/* "8/7": a quotient of two numbers. */
 cs_status cs_parse_number(const char *text, double *value_p, const char *where, cs_error *err)
 {
+    const char *slash = strchr(text, '/');
+    char        above[LONGEST_MANTISSA + 16];
+    double      divisor = 0;
+
+    if (slash != NULL && (size_t)(slash - text) < sizeof above && strchr(slash + 1, '/') == NULL) {
+        memcpy(above, text, (size_t)(slash - text));
+        above[slash - text] = '\0';
+        CS_TRY(parse_real(above, no_units, value_p, where, "is not a number", NUMBER_FORMS, err));
+        CS_TRY(
+            parse_real(slash + 1, no_units, &divisor, where, "is not a number", NUMBER_FORMS, err));
+        if (!isfinite(*value_p / divisor)) {
+            return refuse(err, where, text, "is not finite", NUMBER_FORMS);
+        }
+        *value_p /= divisor;
+        return CS_OK;
+    }
     return parse_real(text, no_units, value_p, where, "is not a number", NUMBER_FORMS, err);
 }
 

@@ -198,7 +198,7 @@ cs_status cs_config_bounds(const cs_config *config, char **json_p, cs_error *err
     }
     status = cs_config_case(config, 0, &c, err);
     if (status == CS_OK) {
-        status = cs_bound_rows(&text, &c.job, CS_BOUND_JSON, err);
+        status = cs_bound_rows(&text, &c.job, CS_BOUND_JSON, NULL, 0, err);
     }
     cs_case_free(&c);
     return hand_over(&text, status, json_p, err);

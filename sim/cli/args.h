@@ -83,8 +83,9 @@ typedef enum cs_result_format {
 } cs_result_format;
 
 #define CS_FORMAT_WORD(id, word) "|" word
+#define CS_RESULT_FORMAT_WORDS   (&(CS_RESULT_FORMATS(CS_FORMAT_WORD))[1])
 #define CS_ARG_FORMAT(type_, field_, help_) \
-    CS_ARG_CHOICE(type_, field_, 0, "format", (&(CS_RESULT_FORMATS(CS_FORMAT_WORD))[1]), help_)
+    CS_ARG_CHOICE(type_, field_, 0, "format", CS_RESULT_FORMAT_WORDS, help_)
 
 /* A key of the configuration. */
 #define CS_ARG_KEY(letter_, name_, value_, path_, form_, parts_, help_)                     \

@@ -7,7 +7,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 int cs_cli_exit_code(cs_status status)
 {
@@ -57,6 +60,14 @@ cs_status cs_cli_write(const char *path, const cs_text *text, cs_error *err)
     return CS_OK;
 }
 
+bool cs_cli_has_colour(void)
+{
+    const char *refused = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+    return isatty(STDOUT_FILENO) && (refused == NULL || refused[0] == '\0') && terminal != NULL &&
+           strcmp(terminal, "dumb") != 0;
+}
+
 int cs_cli_print(cs_text *text)
 {
     cs_error  err    = {0};
@@ -77,19 +88,55 @@ int cs_cli_help(const cs_command *command)
     return cs_cli_print(&text);
 }
 
+static const cs_arg *row_of(const cs_arg *table, const char *name)
+{
+    while (table->name != NULL && (table->is_operand || strcmp(table->name, name) != 0)) {
+        table++;
+    }
+    return table->name != NULL ? table : NULL;
+}
+
+static bool ends_in(const char *path, const char *end)
+{
+    size_t length = strlen(path), behind = strlen(end);
+
+    return length > behind && strcasecmp(path + length - behind, end) == 0;
+}
+
+/* Where nobody has chosen a format, the end of the file's name does: .json, .csv. */
+static void choose_format(const cs_arg_table *table, void *job)
+{
+    const cs_arg *format = row_of(table->args, "format"), *output = row_of(table->args, "output");
+    const char   *path = NULL;
+
+    if (format == NULL || output == NULL || strcmp(format->value, CS_RESULT_FORMAT_WORDS) != 0) {
+        return;
+    }
+    memcpy(&path, (char *)job + table->object + output->field.offset, sizeof path);
+    if (path != NULL && (ends_in(path, ".json") || ends_in(path, ".csv"))) {
+        int chosen = ends_in(path, ".json") ? CS_AS_JSON : CS_AS_CSV;
+        memcpy((char *)job + table->object + format->field.offset, &chosen, sizeof chosen);
+    }
+}
+
 cs_status cs_cli_read(const cs_command *command, int count, char *const *words, void *job,
                       bool *wants_help_p, cs_error *err)
 {
     cs_args       args   = {.tables = command->tables, .count = count, .words = words};
     cs_status     status = CS_OK;
     cs_args_found found;
+    bool          has_format = false;
 
     while (status == CS_OK && (found = cs_args_next(&args, err)) != CS_ARGS_END) {
         if (found == CS_ARGS_OPTION && args.arg->is_help) {
             *wants_help_p = true;
             break;
         }
-        status = found == CS_ARGS_ERROR ? err->status : cs_args_take(&args, job, err);
+        status     = found == CS_ARGS_ERROR ? err->status : cs_args_take(&args, job, err);
+        has_format = has_format || (found == CS_ARGS_OPTION && strcmp(args.name, "--format") == 0);
+    }
+    for (const cs_arg_table *t = command->tables; !has_format && t->args != NULL; t++) {
+        choose_format(t, job);
     }
     return status;
 }

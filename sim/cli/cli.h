@@ -57,6 +57,9 @@ cs_status cs_cli_write(const char *path, const cs_text *text, cs_error *err);
 /* Print the text to standard output and free it. Returns CS_EXIT_DONE or CS_EXIT_FAILED. */
 int cs_cli_print(cs_text *text);
 
+/* Is standard output a terminal that shows colours, and does nobody refuse them (NO_COLOR)? */
+bool cs_cli_has_colour(void);
+
 /* Print the help of a command from its tables. Returns CS_EXIT_DONE. */
 int cs_cli_help(const cs_command *command);
 

@@ -26,7 +26,7 @@ typedef struct critical_job {
 static const cs_arg critical_args[] = {
     CS_ARG_TEXT(critical_job, against, 0, "against", "ALGORITHM|best", "what it has to be faster than; best: the fastest of the plain ones (ring; best over servers of several GPUs)"),
     CS_ARG_FORMAT(critical_job, format, "how to print (table)"),
-    CS_ARG_TEXT(critical_job, output_path, 'o', "output", "FILE", "write the rows there instead of printing them"),
+    CS_ARG_TEXT(critical_job, output_path, 'o', "output", "FILE", "write the rows there instead of printing them; FILE.json, .csv: so"),
     CS_ARG_OPERAND(critical_job, choice.given.path, "configuration"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,

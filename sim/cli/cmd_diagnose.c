@@ -27,7 +27,7 @@ static const cs_arg diagnose_args[] = {
     CS_ARG_OPERAND(diagnose_job, log, "log"),
     TEXT(baseline, 0, "baseline", "LOG", "a log of the same servers when all was well: what the measured times are held against"),
     CS_ARG_FORMAT(diagnose_job, format, "how to print (table)"),
-    TEXT(output, 'o', "output", "FILE", "write there instead of standard output; FILE.svg, .png, .pdf: a picture"),
+    TEXT(output, 'o', "output", "FILE", "write there instead of standard output; FILE.json, .csv: so; .svg, .png, .pdf: a picture"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };

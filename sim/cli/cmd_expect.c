@@ -55,7 +55,7 @@ static const cs_arg expect_args[] = {
     CS_ARG_FLAG(expect_job, explains, 0, "explain", "the estimates of all candidates, too"),
     CS_ARG_FLAG(expect_job, audits, 0, "audit", "instead, sizes for which NCCL's choice loses more than 5 %, as a configuration of its tuner plugin"),
     CS_ARG_FORMAT(expect_job, format, "how to print (table)"),
-    TEXT(output, 'o', "output", "FILE", "write there instead of standard output"),
+    TEXT(output, 'o', "output", "FILE", "write there instead of standard output; FILE.json, .csv: so"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };

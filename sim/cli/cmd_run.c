@@ -38,6 +38,7 @@ typedef struct task {
     cs_result_format   format;
     watch_choice       watch;
     const char        *schedule_path, *output_path;
+    bool               wants_summary, wants_full;
     cs_stored         *schedule;
     cs_run_rows        rows;
     cs_text            notes;
@@ -52,8 +53,10 @@ static const cs_arg run_args[] = {
     CS_ARG_NUMBER(task, watch.sample_s, 0, "sample", "T", "length of these intervals (at most 1024 of them)",
                   .unit = CS_UNIT_TIME, .min = 1e-9, .max = 1e3),
     CS_ARG_FLAG(task, watch.explains, 0, "explain", "what the ports did, and the critical path"),
+    CS_ARG_FLAG(task, wants_summary, 0, "summary", "the table \"Which schedule?\" alone (beyond 4 tables of nccl-tests)"),
+    CS_ARG_FLAG(task, wants_full, 0, "full", "all tables of nccl-tests, however many"),
     CS_ARG_FORMAT(task, format, "how to print the results (table)"),
-    CS_ARG_TEXT(task, output_path, 'o', "output", "FILE", "write the results there instead of printing them"),
+    CS_ARG_TEXT(task, output_path, 'o', "output", "FILE", "write the results there instead of printing them; FILE.json, .csv: so"),
     CS_ARG_OPERAND(task, choice.given.path, "configuration"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
@@ -456,6 +459,11 @@ static cs_status run_task(task *j, cs_error *err)
         CS_TRY(cs_schedule_arg_load(&j->choice, j->schedule_path, &j->schedule, err));
     }
     CS_TRY(check_files(&j->watch, cs_config_count(j->choice.config), err));
+    if (j->wants_summary && j->wants_full) {
+        return CS_FAIL(err, CS_EINVAL, "--summary", "is given, and so is --full: accepted is one");
+    }
+    j->rows.detail = j->wants_summary ? CS_RUN_SUMMARY : j->wants_full ? CS_RUN_FULL : CS_RUN_AUTO;
+    j->rows.has_colour = j->output_path == NULL && cs_cli_has_colour();
     CS_TRY(cs_run_rows_open(&j->rows, j->choice.config, j->format, err));
     const char *calibration = cs_config_text(j->choice.config, "calibration");
     if (j->format == CS_AS_TABLE && calibration != NULL) {

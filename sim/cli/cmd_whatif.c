@@ -89,7 +89,7 @@ static const cs_arg nic_args[] = {
 };
 static const cs_arg whatif_args[] = {
     CS_ARG_FORMAT(whatif_job, format, "how to print (table)"),
-    CS_ARG_TEXT(whatif_job, output, 'o', "output", "FILE", "write it there instead of to standard output"),
+    CS_ARG_TEXT(whatif_job, output, 'o', "output", "FILE", "write it there instead of to standard output; FILE.json, .csv: so"),
     CS_ARG_KEY(0, "preset", "default|nccl", PRESET, CS_SET_VALUE, NULL, "timers that the configuration does not set itself"),
     CS_CONFIG_SET_ROW,
     CS_ARG_OPERAND(whatif_job, config.path, "configuration"),

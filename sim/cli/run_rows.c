@@ -37,7 +37,9 @@ cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_result
 {
     size_t n = cs_config_count(config);
 
-    *rows           = (cs_run_rows){.config = config, .format = format, .total = n};
+    rows->config    = config;
+    rows->format    = format;
+    rows->total     = n;
     rows->results   = CS_NEW(cs_result, n);
     rows->scenarios = CS_NEW(const char *, n);
     rows->refusals  = CS_NEW(const char *, n);
@@ -101,12 +103,25 @@ static bool same_table(const cs_run_rows *rows, const cs_job *a, const cs_job *b
            a->scenario.root == b->scenario.root && cs_same_conditions(&a->scenario, &b->scenario);
 }
 
+/* Where nobody says what to show: so many blocks that the answer would drown in them? */
+static void choose_detail(cs_run_rows *rows)
+{
+    if (rows->detail == CS_RUN_AUTO && rows->n_tables > CS_RUN_MOST_BLOCKS) {
+        rows->detail = CS_RUN_SUMMARY;
+        cs_text_free(&rows->text);
+    }
+}
+
 /* Print the table that is being filled, if there is one. */
 static void end_table(cs_run_rows *rows)
 {
     if (rows->format == CS_AS_TABLE && rows->first < rows->n) {
-        cs_results_nccl_table(&rows->text, rows->results + rows->first, rows->n - rows->first,
-                              &rows->last.job.scenario);
+        rows->n_tables++;
+        choose_detail(rows);
+        if (rows->detail != CS_RUN_SUMMARY) {
+            cs_results_nccl_table(&rows->text, rows->results + rows->first, rows->n - rows->first,
+                                  &rows->last.job.scenario);
+        }
     }
     cs_case_free(&rows->last);
     rows->first = rows->n;
@@ -203,7 +218,7 @@ cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error
     if (status == CS_OK) {
         status = keep(rows, reason, &rows->refusals[rows->n], err);
     }
-    if (status == CS_OK && rows->format == CS_AS_TABLE) {
+    if (status == CS_OK && rows->format == CS_AS_TABLE && rows->detail != CS_RUN_SUMMARY) {
         status = add_line(rows, rows->next, reason, err);
     }
     end_row(rows);
@@ -262,18 +277,20 @@ static cs_status add_paced(cs_run_rows *rows, size_t index, cs_compared *compare
 static cs_status find_paced(cs_run_rows *rows, cs_error *err)
 {
     size_t    n = rows->n - rows->n_refused, place = 0;
-    cs_status status = CS_OK;
+    bool     *is_best = CS_NEW(bool, n);
+    cs_status status  = is_best != NULL ? cs_compared_best(rows->compared, n, is_best, err)
+                                        : CS_NO_MEMORY(err, "%zu results", rows->total);
 
     for (size_t i = 0; i < rows->n && status == CS_OK; i++) {
         if (rows->refusals[i] != NULL) {
             continue;
         }
-        if ((rows->results[i].uses & CS_USES_SHARED) != 0 &&
-            cs_compared_is_best(rows->compared, n, place)) {
+        if ((rows->results[i].uses & CS_USES_SHARED) != 0 && is_best[place]) {
             status = add_paced(rows, rows->places[i], &rows->compared[place], err);
         }
         place++;
     }
+    cs_free(is_best);
     return status;
 }
 
@@ -289,12 +306,43 @@ static bool has_choice(const cs_run_rows *rows)
     return i < n;
 }
 
+/* In front of a summary: what is not in it. */
+static cs_status add_refusals(cs_run_rows *rows, cs_error *err)
+{
+    enum { MOST_LINES = 8 };
+    const char *calibration = cs_config_text(rows->config, "calibration");
+    size_t      n           = 0;
+
+    if (calibration != NULL) {
+        cs_text_add(&rows->text, "# calibrated by %s\n", calibration);
+    }
+    for (size_t i = 0; i < rows->n && n < MOST_LINES; i++) {
+        if (rows->refusals[i] != NULL) {
+            CS_TRY(add_line(rows, rows->places[i], rows->refusals[i], err));
+            n++;
+        }
+    }
+    if (n < rows->n_refused) {
+        cs_text_add(&rows->text, "# refused: %zu more (--full shows them)\n#\n",
+                    rows->n_refused - n);
+    }
+    return CS_OK;
+}
+
 static cs_status add_comparison(cs_run_rows *rows, cs_error *err)
 {
+    if (rows->detail == CS_RUN_SUMMARY) {
+        CS_TRY(add_refusals(rows, err));
+    }
     if (has_choice(rows)) {
         CS_TRY(find_paced(rows, err));
     }
-    cs_comparison(&rows->text, rows->compared, rows->n - rows->n_refused);
+    const cs_comparison_look look = {rows->detail == CS_RUN_SUMMARY, rows->has_colour};
+    CS_TRY(cs_comparison(&rows->text, rows->compared, rows->n - rows->n_refused, &look, err));
+    if (rows->detail == CS_RUN_SUMMARY && rows->n_tables > 1) {
+        cs_text_add(&rows->text, "# --full prints the tables of nccl-tests, %zu of them\n",
+                    rows->n_tables);
+    }
     return CS_OK;
 }
 

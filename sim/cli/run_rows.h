@@ -10,6 +10,11 @@
 #include "output/comparison.h"
 #include "study/all.h"
 
+/* What a table shows: by itself blocks, one for an algorithm, a number of ranks and a setting, up
+ * to CS_RUN_MOST_BLOCKS of them, and beyond that the comparison alone. */
+typedef enum cs_run_detail { CS_RUN_AUTO, CS_RUN_SUMMARY, CS_RUN_FULL } cs_run_detail;
+enum { CS_RUN_MOST_BLOCKS = 4 };
+
 /* `{0}` may be freed. */
 typedef struct cs_run_rows {
     const cs_config *config; /* borrowed */
@@ -29,10 +34,13 @@ typedef struct cs_run_rows {
     cs_sweep_columns *columns; /* owned; JSON and CSV alone have them */
     cs_value         *values;  /* [total] rows of them; owned */
     cs_text           text;    /* what is printed */
+    cs_run_detail     detail;
+    size_t            n_tables;   /* that were printed, or left out for a summary */
+    bool              has_colour; /* the best is marked for a terminal */
     cs_error          first_refusal;
 } cs_run_rows;
 
-/* Room for all scenarios of `config`. */
+/* Room for all scenarios of `config`; what else is in `rows` is as the caller wants it. */
 cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_result_format format,
                            cs_error *err);
 

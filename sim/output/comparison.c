@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Results with the same key are a row; its cells are the fastest results of each algorithm. */
+/* Results with the same key are a row; its cells are the fastest results of each algorithm. Rows
+ * are found once, by a hash of their keys. */
 #include "output/comparison.h"
 
+#include "base/alloc.h"
 #include "base/random.h"
 #include "cs/topology.h"
 
@@ -13,10 +15,15 @@
 enum { MAX_COLUMNS = 64, NAMED_RANKS = 3, LABEL_BYTES = 96 };
 
 typedef struct view {
-    const cs_compared *rows;
-    size_t             n;
-    const char        *columns[MAX_COLUMNS]; /* algorithms in the order of their first result */
-    size_t             n_columns;
+    const cs_compared  *rows;
+    size_t              n, n_groups;
+    size_t             *group_of; /* [n] */
+    size_t             *firsts;   /* [n_groups] its first result */
+    const cs_compared **cells;    /* [n_groups][n_columns] the fastest; NULL: none */
+    const char         *reference;
+    bool                has_colour;
+    const char         *columns[MAX_COLUMNS]; /* algorithms in the order of their first result */
+    size_t              n_columns;
     bool        presumes[MAX_COLUMNS];   /* a rank late: there is a column of its critical delay, */
     const char *references[MAX_COLUMNS]; /* ... against which; NULL: several */
     int         widths[2 * MAX_COLUMNS + 1];
@@ -251,11 +258,6 @@ bool cs_same_conditions(const cs_scenario *a, const cs_scenario *b)
     return is_same;
 }
 
-static bool same_row(const view *v, size_t a, size_t b)
-{
-    return v->rows[a].key == v->rows[b].key;
-}
-
 static size_t column_of(const view *v, const char *algorithm)
 {
     size_t c = 0;
@@ -276,6 +278,87 @@ static void find_columns(view *v)
     }
 }
 
+/* What runs where nobody chooses. */
+static void find_reference(view *v)
+{
+    static const char *const plain[] = {"nccl", "nccl_rings", "ring"};
+
+    for (size_t i = 0; v->reference == NULL && i < sizeof plain / sizeof plain[0]; i++) {
+        v->reference = column_of(v, plain[i]) < v->n_columns ? plain[i] : NULL;
+    }
+}
+
+/* The place of a key in a table of `n` (a power of two) groups + 1; 0 is free. */
+static size_t place_of(const cs_compared *rows, const size_t *table, const size_t *firsts, size_t n,
+                       uint64_t key)
+{
+    size_t at = (size_t)(key ^ key >> 32) & (n - 1);
+
+    while (table[at] > 0 && rows[firsts[table[at] - 1]].key != key) {
+        at = (at + 1) & (n - 1);
+    }
+    return at;
+}
+
+/* The groups of results with the same key, in the order of their first ones. `group_of` and
+ * `firsts` have room for `n`. */
+static cs_status find_groups(const cs_compared *rows, size_t n, size_t *group_of, size_t *firsts,
+                             size_t *n_groups_p, cs_error *err)
+{
+    size_t room = 16, n_groups = 0;
+
+    while (room < 2 * n) {
+        room *= 2;
+    }
+    size_t *table = CS_NEW(size_t, room);
+    if (table == NULL) {
+        return CS_NO_MEMORY(err, "a comparison");
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t at = place_of(rows, table, firsts, room, rows[i].key);
+        if (table[at] == 0) {
+            firsts[n_groups] = i;
+            table[at]        = ++n_groups;
+        }
+        group_of[i] = table[at] - 1;
+    }
+    cs_free(table);
+    *n_groups_p = n_groups;
+    return CS_OK;
+}
+
+static void close_view(view *v)
+{
+    cs_free(v->group_of);
+    cs_free(v->firsts);
+    cs_free(v->cells);
+}
+
+static cs_status open_view(view *v, cs_error *err)
+{
+    find_columns(v);
+    find_reference(v);
+    v->group_of = CS_NEW(size_t, v->n);
+    v->firsts   = CS_NEW(size_t, v->n);
+    if (v->group_of == NULL || v->firsts == NULL) {
+        return CS_NO_MEMORY(err, "a comparison");
+    }
+    CS_TRY(find_groups(v->rows, v->n, v->group_of, v->firsts, &v->n_groups, err));
+    v->cells = CS_NEW(const cs_compared *, v->n_groups * v->n_columns);
+    if (v->cells == NULL) {
+        return CS_NO_MEMORY(err, "a comparison");
+    }
+    for (size_t i = 0; i < v->n; i++) {
+        const cs_compared *r = &v->rows[i];
+        size_t             c = column_of(v, r->result->algorithm);
+        if (c < v->n_columns) {
+            const cs_compared **best = &v->cells[v->group_of[i] * v->n_columns + c];
+            *best = *best == NULL || r->result->exposed_s < (*best)->result->exposed_s ? r : *best;
+        }
+    }
+    return CS_OK;
+}
+
 /* Which algorithms presume a rank late, and what they are compared with. */
 static void find_delays(view *v)
 {
@@ -291,19 +374,10 @@ static void find_delays(view *v)
     }
 }
 
-/* The fastest result of a column in the row of result `first`, the first one that is there. */
-static const cs_compared *cell(const view *v, size_t first, size_t column)
+/* The fastest result of a column in the row of result `i`, the first one that is there. */
+static const cs_compared *cell(const view *v, size_t i, size_t column)
 {
-    const cs_compared *fastest = NULL;
-
-    for (size_t i = first; i < v->n; i++) {
-        const cs_compared *r = &v->rows[i];
-        if (same_row(v, first, i) && column_of(v, r->result->algorithm) == column &&
-            (fastest == NULL || r->result->exposed_s < fastest->result->exposed_s)) {
-            fastest = r;
-        }
-    }
-    return fastest;
+    return v->cells[v->group_of[i] * v->n_columns + column];
 }
 
 static double paced_s(const cs_compared *r)
@@ -328,15 +402,17 @@ static const cs_compared *best_of(const view *v, size_t first, const cs_compared
     return best;
 }
 
-bool cs_compared_is_best(const cs_compared *rows, size_t n, size_t row)
+cs_status cs_compared_best(const cs_compared *rows, size_t n, bool *is_best, cs_error *err)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].key == rows[row].key &&
-            rows[i].result->exposed_s < rows[row].result->exposed_s) {
-            return false;
-        }
+    view      v      = {.rows = rows, .n = n};
+    cs_status status = open_view(&v, err);
+
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        const cs_compared *paced, *best = best_of(&v, i, &paced);
+        is_best[i] = best != NULL && rows[i].result->exposed_s <= best->result->exposed_s;
     }
-    return true;
+    close_view(&v);
+    return status;
 }
 
 /* "rhd", or "allpairs (rhd*)". */
@@ -356,19 +432,14 @@ static const cs_compared *best_label(view *v, size_t first, char label[LABEL_BYT
 /* Is it the first result of its row? */
 static bool is_first(const view *v, size_t i)
 {
-    size_t j = 0;
-
-    while (j < i && !same_row(v, i, j)) {
-        j++;
-    }
-    return j == i;
+    return v->firsts[v->group_of[i]] == i;
 }
 
 /* ---- columns ----
  *
  * Algorithms, the bound, and then the critical delays of those that presume a rank late. */
 
-enum { LEAST_WIDTH = 12, CELL_BYTES = 96, LINE_WIDTH = 100, FRONT_WIDTH = 21 };
+enum { LEAST_WIDTH = 12, CELL_BYTES = 96, LINE_WIDTH = 120, FRONT_WIDTH = 21 };
 
 static size_t n_cells(const view *v)
 {
@@ -435,23 +506,88 @@ static void find_widths(view *v)
         title_of(v, at, text);
         v->widths[at] = larger(0, text);
     }
-    v->best_width = 10;
-    for (size_t i = 0; i < v->n; i++) {
-        for (size_t at = 0; at < n_cells(v) && is_first(v, i); at++) {
+    v->best_width = v->n_columns > 1 ? 10 : 0;
+    for (size_t group = 0; group < v->n_groups; group++) {
+        size_t i = v->firsts[group];
+        for (size_t at = 0; at < n_cells(v); at++) {
             cell_text(v, i, at, text);
             v->widths[at] = larger(v->widths[at], text);
         }
-        if (is_first(v, i)) {
+        if (v->n_columns > 1) {
             (void)best_label(v, i, label);
             v->best_width = larger(v->best_width, label);
         }
     }
 }
 
+/* ---- behind the columns: the best, its gap, and what it gains on the reference ---- */
+
+enum { GAP_WIDTH = 8 };
+
+static bool has_gain(const view *v)
+{
+    return v->n_columns > 1 && v->reference != NULL;
+}
+
+/* "vs ring", right to be the title of "-27.8 %". */
+static int gain_width(const view *v)
+{
+    int width = v->reference != NULL ? (int)strlen(v->reference) + 3 : 0;
+    return width > GAP_WIDTH ? width : GAP_WIDTH;
+}
+
+static int tail_width(const view *v)
+{
+    return 2 + v->best_width + 1 + GAP_WIDTH + (has_gain(v) ? 1 + gain_width(v) : 0);
+}
+
+static void gain_text(const view *v, const cs_compared *best, char text[CELL_BYTES])
+{
+    const cs_compared *reference = cell(v, (size_t)(best - v->rows), column_of(v, v->reference));
+
+    if (reference == NULL || reference == best) {
+        (void)snprintf(text, CELL_BYTES, "-");
+    } else {
+        (void)snprintf(text, CELL_BYTES, "%+.1f %%",
+                       100 * (best->result->exposed_s / reference->result->exposed_s - 1));
+    }
+}
+
+static void add_tail_titles(cs_text *text, const view *v)
+{
+    char title[CELL_BYTES];
+
+    cs_text_add(text, "  %-*s %*s", v->best_width, v->n_columns > 1 ? "best" : "", GAP_WIDTH,
+                "gap");
+    if (has_gain(v)) {
+        (void)snprintf(title, sizeof title, "vs %s", v->reference);
+        cs_text_add(text, " %*s", gain_width(v), title);
+    }
+}
+
+static void add_tail(cs_text *text, view *v, size_t i)
+{
+    char               label[LABEL_BYTES], word[CELL_BYTES];
+    const cs_compared *best = best_label(v, i, label);
+
+    if (best == NULL) {
+        return;
+    }
+    cs_text_add(text, "  %s%-*s%s", v->has_colour && v->n_columns > 1 ? "\033[1;32m" : "",
+                v->best_width, v->n_columns > 1 ? label : "",
+                v->has_colour && v->n_columns > 1 ? "\033[0m" : "");
+    (void)snprintf(word, sizeof word, isnan(best->result->gap) ? "-" : "%.4f", best->result->gap);
+    cs_text_add(text, " %*s", GAP_WIDTH, word);
+    if (has_gain(v)) {
+        gain_text(v, best, word);
+        cs_text_add(text, " %*s", gain_width(v), word);
+    }
+}
+
 /* What fits in a line all together is a little wider than it must be. */
 static bool widen(view *v)
 {
-    int total = FRONT_WIDTH + 2 + v->best_width, wider[2 * MAX_COLUMNS + 1];
+    int total = FRONT_WIDTH + tail_width(v), wider[2 * MAX_COLUMNS + 1];
 
     for (size_t at = 0; at < n_cells(v); at++) {
         bool is_wide = !is_delay(v, at) && v->widths[at] < LEAST_WIDTH;
@@ -476,7 +612,7 @@ static size_t end_of_line(const view *v, size_t begin, int line_width)
     }
     while (end < n_cells(v)) {
         int more = is_shown(v, end) ? 1 + v->widths[end] : 0;
-        int best = end == last ? 2 + v->best_width : 0;
+        int best = end == last ? tail_width(v) : 0;
         if (end > begin && more > 0 && width + more + best > line_width) {
             break;
         }
@@ -523,7 +659,7 @@ static const char *common_setting(const view *v)
 static void add_lines(cs_text *text, view *v, size_t begin, size_t end, bool has_setting)
 {
     bool is_last = end == n_cells(v);
-    char word[CELL_BYTES], label[LABEL_BYTES];
+    char word[CELL_BYTES];
 
     cs_text_add(text, "#%6s %13s", "ranks", "size (B)");
     for (size_t at = begin; at < end; at++) {
@@ -533,14 +669,12 @@ static void add_lines(cs_text *text, view *v, size_t begin, size_t end, bool has
         }
     }
     if (is_last) {
-        cs_text_add(text, "  %-*s%s", has_setting ? v->best_width : 0, "best",
-                    has_setting ? " setting" : "");
+        add_tail_titles(text, v);
+        cs_text_add(text, "%s", has_setting ? "  setting" : "");
     }
     cs_text_add(text, "\n");
-    for (size_t i = 0; i < v->n; i++) {
-        if (!is_first(v, i)) {
-            continue;
-        }
+    for (size_t group = 0; group < v->n_groups; group++) {
+        size_t i = v->firsts[group];
         cs_text_add(text, "#%6" PRIu64 " %13" PRIu64, v->rows[i].result->ranks,
                     v->rows[i].result->bytes);
         for (size_t at = begin; at < end; at++) {
@@ -550,9 +684,9 @@ static void add_lines(cs_text *text, view *v, size_t begin, size_t end, bool has
             }
         }
         if (is_last) {
-            (void)best_label(v, i, label);
-            cs_text_add(text, "  %-*s%s%s", has_setting ? v->best_width : 0, label,
-                        has_setting ? " " : "", has_setting ? v->rows[i].setting : "");
+            add_tail(text, v, i);
+            cs_text_add(text, "%s%s", has_setting ? "  " : "",
+                        has_setting ? v->rows[i].setting : "");
         }
         cs_text_add(text, "\n");
     }
@@ -668,9 +802,32 @@ static void add_sizes(cs_text *text, const view *v, size_t first)
     cs_text_add(text, with < all ? ")\n" : "\n");
 }
 
+/* Has it been said? Notes are few. */
+static bool is_said(const char *note, const char *said[MAX_COLUMNS], size_t *n_said)
+{
+    for (size_t i = 0; i < *n_said; i++) {
+        if (said[i] == note) {
+            return true;
+        }
+    }
+    if (*n_said < MAX_COLUMNS) {
+        said[(*n_said)++] = note;
+    }
+    return false;
+}
+
 /* What algorithms say of their choices, each of it once. */
 static void add_notes(cs_text *text, const view *v)
 {
+    const char *said[MAX_COLUMNS];
+    size_t      n_said = 0;
+
+    if (has_gain(v)) {
+        cs_text_add(text,
+                    "# gap: elapsed time over the bound; vs %s: exposed time against %s, which "
+                    "runs if nobody chooses\n",
+                    v->reference, v->reference);
+    }
     if (v->has_marks) {
         cs_text_add(text,
                     "# (NAME*): the best with %g us between messages that leave a port on one "
@@ -679,28 +836,27 @@ static void add_notes(cs_text *text, const view *v)
     }
     add_delay_notes(text, v);
     for (size_t i = 0; i < v->n; i++) {
-        const char *note   = v->rows[i].result->note;
-        bool        is_new = note != NULL;
-        for (size_t j = 0; j < i && is_new; j++) {
-            is_new = v->rows[j].result->note != note;
-        }
-        if (is_new) {
+        const char *note = v->rows[i].result->note;
+        if (note != NULL && !is_said(note, said, &n_said)) {
             cs_text_add(text, "# %s", note);
             add_sizes(text, v, i);
         }
     }
 }
 
-void cs_comparison(cs_text *text, const cs_compared *rows, size_t n)
+cs_status cs_comparison(cs_text *text, const cs_compared *rows, size_t n,
+                        const cs_comparison_look *look, cs_error *err)
 {
-    view v = {.rows = rows, .n = n};
+    view      v      = {.rows = rows, .n = n, .has_colour = look->has_colour};
+    cs_status status = open_view(&v, err);
 
-    find_columns(&v);
-    if (v.n_columns < 2) {
-        return;
+    if (status == CS_OK && n > 0 && (v.n_columns > 1 || look->is_all)) {
+        find_delays(&v);
+        cs_text_add(text, "%s# %sxposed time (from the last arrival on), us\n",
+                    look->is_all ? "" : "#\n", v.n_columns > 1 ? "Which schedule? E" : "E");
+        add_table(text, &v);
+        add_notes(text, &v);
     }
-    find_delays(&v);
-    cs_text_add(text, "#\n# Which schedule? Exposed time (from the last arrival on), us\n");
-    add_table(text, &v);
-    add_notes(text, &v);
+    close_view(&v);
+    return status;
 }

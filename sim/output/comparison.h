@@ -46,15 +46,25 @@ typedef struct cs_compared {
  * GPU takes from one to the next (the papers' formulas: 0). */
 #define CS_PACED_GAP_S 0.2e-6
 
-/* Is it the fastest one of its row? O(n). */
-bool cs_compared_is_best(const cs_compared *rows, size_t n, size_t row);
+/* Which of them are the fastest of their rows? `is_best` has room for `n`. O(n). */
+CS_MUST_CHECK cs_status cs_compared_best(const cs_compared *rows, size_t n, bool *is_best,
+                                         cs_error *err);
+
+/* How the table looks. */
+typedef struct cs_comparison_look {
+    bool is_all;     /* it is all that is printed: also with one algorithm */
+    bool has_colour; /* the best is marked for a terminal */
+} cs_comparison_look;
 
 /* Add the comparison of `n` results as `#` lines (nccl-tests' parsers skip them). Nothing is added
- * when there is only one algorithm. Results are compared when their keys agree; of several results
- * of one algorithm (its options differ) the fastest counts. The best is marked with another one
- * that is faster where `paced_s` of the best counts. Of algorithms that presume a rank late the
- * critical delay stands behind the bound, where it is known. Columns that do not fit in 100
- * characters stand below each other, and a setting of all rows below them. */
-void cs_comparison(cs_text *text, const cs_compared *rows, size_t n);
+ * when there is only one algorithm, unless the look says so. Results are compared when their keys
+ * agree; of several results of one algorithm (its options differ) the fastest counts. The best is
+ * marked with another one that is faster where `paced_s` of the best counts. Behind it stand its
+ * gap, and its exposed time against that of the reference: nccl, nccl_rings or ring, the first of
+ * them that is there. Of algorithms that presume a rank late the critical delay stands behind the
+ * bound, where it is known. Columns that do not fit in 120 characters stand below each other, and a
+ * setting of all rows below them. O(n x algorithms). */
+CS_MUST_CHECK cs_status cs_comparison(cs_text *text, const cs_compared *rows, size_t n,
+                                      const cs_comparison_look *look, cs_error *err);
 
 #endif

@@ -4,6 +4,8 @@
 #include "study/config_state.h"
 #include "study/keys.h"
 
+#include "cs/units.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -147,10 +149,99 @@ static cs_status apply_value(cs_config *config, const char *path, const char *te
     return cs_config_set_node(config, path, node, origin, err);
 }
 
-/* Add the values of "a,b,.." to an array. */
+/* "8..64", all whole numbers between; "8:64:x2", each twice the one before; "8:64:+8". */
+typedef struct range {
+    uint64_t first, last;
+    double   factor; /* or 1, */
+    uint64_t step;   /* and this much more each time */
+} range;
+
+/* Cut a word at a text in it; NULL: it is not there. */
+static char *cut(char *word, const char *at)
+{
+    char *found = word != NULL ? strstr(word, at) : NULL;
+
+    if (found != NULL) {
+        *found = '\0';
+        found += strlen(at);
+    }
+    return found;
+}
+
+/* False: it is no range. */
+static cs_status read_range(const char *word, range *r, bool *is_range_p, const char *origin,
+                            cs_error *err)
+{
+    char  first[WORD_BYTES];
+    char *last = NULL, *step = NULL;
+
+    (void)snprintf(first, sizeof first, "%s", word);
+    *r   = (range){.factor = 1, .step = 1};
+    last = cut(first, "..");
+    if (last == NULL) {
+        last = cut(first, ":");
+        step = cut(last, ":");
+        if (step == NULL) {
+            *is_range_p = false;
+            return CS_OK;
+        }
+    }
+    *is_range_p = true;
+    CS_TRY(cs_parse_bytes(first, &r->first, origin, err));
+    CS_TRY(cs_parse_bytes(last, &r->last, origin, err));
+    bool is_ok = r->first <= r->last;
+    if (step != NULL && step[0] == 'x') {
+        r->step = 0;
+        CS_TRY(cs_parse_number(step + 1, &r->factor, origin, err));
+        is_ok = is_ok && r->factor >= 1.001;
+    } else if (step != NULL && step[0] == '+') {
+        CS_TRY(cs_parse_bytes(step + 1, &r->step, origin, err));
+        is_ok = is_ok && r->step > 0;
+    } else {
+        is_ok = is_ok && step == NULL;
+    }
+    if (!is_ok) {
+        return CS_FAIL(err, CS_EINVAL, origin,
+                       "'%s' is no range: accepted are 8..64, 8:64:x2, 8:64:+8, from the smaller "
+                       "to the larger number",
+                       word);
+    }
+    return CS_OK;
+}
+
+/* Values that are the same once rounded down are one. */
+static cs_status add_range(json_t *array, const range *r, const char *origin, cs_error *err)
+{
+    double   value = (double)r->first;
+    uint64_t last  = UINT64_MAX;
+
+    if (r->step > 0 && (r->last - r->first) / r->step >= CS_CONFIG_MAX_CASES) {
+        return CS_FAIL(err, CS_EINVAL, origin, "a range of more than %d values",
+                       CS_CONFIG_MAX_CASES);
+    }
+    while (value <= (double)r->last) {
+        uint64_t whole = (uint64_t)value;
+        if (whole != last && json_array_append_new(array, json_integer((json_int_t)whole)) != 0) {
+            return no_memory(origin, err);
+        }
+        last  = whole;
+        value = value * r->factor + (double)r->step;
+    }
+    return CS_OK;
+}
+
+static bool is_whole(const cs_field *row)
+{
+    return row != NULL && (row->type == CS_FIELD_U32 || row->type == CS_FIELD_U64);
+}
+
+/* Add the values of "a,b,.." to an array; whole numbers may be ranges. */
 static cs_status add_values(json_t *array, const cs_field *row, const char *list,
                             const char *origin, cs_error *err)
 {
+    range r;
+    bool  is_range = false;
+
     for (const char *at = list; at != NULL;) {
         size_t  length = strcspn(at, ",");
         char    word[WORD_BYTES];
@@ -159,9 +250,16 @@ static cs_status add_values(json_t *array, const cs_field *row, const char *list
             return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not a list of values", list);
         }
         CS_TRY(take_word(at, length, word, origin, err));
-        CS_TRY(node_of(row, word, true, origin, &node, err));
-        if (json_array_append_new(array, node) != 0) {
-            return no_memory(origin, err);
+        if (is_whole(row)) {
+            CS_TRY(read_range(word, &r, &is_range, origin, err));
+        }
+        if (is_range) {
+            CS_TRY(add_range(array, &r, origin, err));
+        } else {
+            CS_TRY(node_of(row, word, true, origin, &node, err));
+            if (json_array_append_new(array, node) != 0) {
+                return no_memory(origin, err);
+            }
         }
         at = at[length] == ',' ? at + length + 1 : NULL;
     }

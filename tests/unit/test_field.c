@@ -132,7 +132,7 @@ Test(option, quantities_take_units)
     check_refused("overhead_s", "2s", "2s is outside [0 s, 1 s]");
     check_refused("link_Bps", "0", "0 is outside [1, 1e+15]");
     check_refused("share_ratio", "3us",
-                  "'3us' is not a number: accepted are numbers such as 2, 0.5, 1e-3");
+                  "'3us' is not a number: accepted are numbers such as 2, 0.5, 8/7, 1e-3");
     check_refused("overhead_s", "4K",
                   "'4K' is not a time: accepted are 700ns, 3us, 4.48ms, 1s, 5min, 2h, 30d, 1y, or "
                   "a bare number of "

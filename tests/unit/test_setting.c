@@ -112,6 +112,48 @@ Test(setting, lists_of_one_are_a_value_and_of_several_an_axis)
     expect_refused(&ranks, "4,many", "--x: 'many' is not a whole number: accepted are 2 to 65536");
 }
 
+/* How many values, and the last of them. */
+static void expect_range(const cs_setting *how, const char *text, size_t n, const char *last)
+{
+    cs_config *config = new_config();
+    cs_error   err    = {0};
+
+    cr_assert_eq(cs_config_apply(config, how, text, "-n", &err), CS_OK, "%s: %s", text,
+                 err.message);
+    cr_expect_eq(cs_config_count(config), n, "%s: %zu", text, cs_config_count(config));
+    expect_json(config, n - 1, last);
+    cs_config_free(config);
+}
+
+Test(setting, whole_numbers_may_be_ranges)
+{
+    const cs_setting ranks = at("cluster.ranks", CS_SET_LIST), bytes = at("bytes", CS_SET_LIST);
+
+    expect_range(&ranks, "8..64", 57, "{\"cluster\":{\"ranks\":64}}");
+    expect_range(&ranks, "8:1024:x2", 8, "{\"cluster\":{\"ranks\":1024}}");
+    expect_range(&ranks, "8:1000:x2", 7, "{\"cluster\":{\"ranks\":512}}");
+    expect_range(&ranks, "2,8:32:+8,100", 6, "{\"cluster\":{\"ranks\":100}}");
+    expect_range(&ranks, "2:4:x1.01", 2, "{\"cluster\":{\"ranks\":3}}");
+    expect_range(&ranks, "8..8", 1, "{\"cluster\":{\"ranks\":8}}");
+    expect_range(&bytes, "1k:1g:x4", 11, "{\"bytes\":1073741824}");
+    expect_refused(&ranks, "8..4",
+                   "--x: '8..4' is no range: accepted are 8..64, 8:64:x2, 8:64:+8, from the "
+                   "smaller to the larger number");
+    expect_refused(&ranks, "8:64:x1",
+                   "--x: '8:64:x1' is no range: accepted are 8..64, 8:64:x2, 8:64:+8, from the "
+                   "smaller to the larger number");
+    expect_refused(&ranks, "8:64:+0",
+                   "--x: '8:64:+0' is no range: accepted are 8..64, 8:64:x2, 8:64:+8, from the "
+                   "smaller to the larger number");
+    expect_refused(&ranks, "8:64:2",
+                   "--x: '8:64:2' is no range: accepted are 8..64, 8:64:x2, 8:64:+8, from the "
+                   "smaller to the larger number");
+    expect_refused(&ranks, "8..many",
+                   "--x: 'many' is not a size: accepted are 4096, 8K, 32M, 1G, KiB, MiB, GiB, kB, "
+                   "MB, GB");
+    expect_refused(&bytes, "1..100000000", "--x: a range of more than 10000000 values");
+}
+
 Test(setting, parts_become_an_object_in_a_list)
 {
     cs_config *config = new_config();
@@ -120,6 +162,8 @@ Test(setting, parts_become_an_object_in_a_list)
     expect_set(&late, "7=2", "{\"arrivals\":{\"late\":[{\"delay\":\"2\",\"rank\":7}]}}");
     expect_set(&slow, "0=2", "{\"faults\":[{\"rank\":0,\"slowdown\":2}]}");
     expect_set(&slow, "0=2.5@1ms", "{\"faults\":[{\"from\":\"1ms\",\"rank\":0,\"slowdown\":2.5}]}");
+    expect_set(&slow, "0=8/4", "{\"faults\":[{\"rank\":0,\"slowdown\":2}]}");
+    expect_set(&slow, "0=5/2", "{\"faults\":[{\"rank\":0,\"slowdown\":2.5}]}");
     expect_set(&slow, "0=02", "{\"faults\":[{\"rank\":0,\"slowdown\":2}]}");
     expect_set(&slow, "0=02.5", "{\"faults\":[{\"rank\":0,\"slowdown\":2.5}]}");
     expect_set(&slow, "0=2@1ms:3ms",
@@ -132,7 +176,7 @@ Test(setting, parts_become_an_object_in_a_list)
     expect_refused(&late, "=1ms", "--x: '=1ms' is not of the form RANK=TIME");
     expect_refused(&late, "x=1ms", "--x: 'x' is not a whole number: accepted are 0 to 65535");
     expect_refused(&slow, "0=fast",
-                   "--x: 'fast' is not a number: accepted are numbers such as 2, 0.5, 1e-3");
+                   "--x: 'fast' is not a number: accepted are numbers such as 2, 0.5, 8/7, 1e-3");
 }
 
 Test(setting, keys_below_a_path)

@@ -34,6 +34,10 @@ Test(units, sizes)
     check_bytes("4096", 4096);
     check_bytes("4096B", 4096);
     check_bytes("8K", 8192);
+    check_bytes("8k", 8192);
+    check_bytes("3m", 3 << 20);
+    check_bytes("1g", 1 << 30);
+    check_bytes("1t", 1ull << 40);
     check_bytes("32M", UINT64_C(33554432));
     check_bytes("1G", UINT64_C(1073741824));
     check_bytes("2T", UINT64_C(2199023255552));
@@ -75,7 +79,7 @@ Test(units, wrong_sizes_are_refused)
         "0x10",
         "1KB",
         "1kb",
-        "1k",
+        "1kb",
         "1Kib",
         "1KiBx",
         "nan",
@@ -225,6 +229,12 @@ Test(units, numbers)
         cr_assert(value == samples[i].value, "%s gave %.17g", samples[i].text, value);
     }
     double value = 77;
+    cr_assert_eq(cs_parse_number("8/7", &value, "k", NULL), CS_OK);
+    cr_expect_eq(value, 8.0 / 7);
+    cr_assert_eq(cs_parse_number("1/0", &value, "k", NULL), CS_EINVAL);
+    cr_assert_eq(cs_parse_number("1/2/3", &value, "k", NULL), CS_EINVAL);
+    cr_assert_eq(cs_parse_number("/2", &value, "k", NULL), CS_EINVAL);
+    cr_assert_eq(cs_parse_number("2/", &value, "k", NULL), CS_EINVAL);
     cr_assert_eq(cs_parse_number("1s", &value, "k", NULL), CS_EINVAL);
     cr_assert_eq(cs_parse_number("nan", &value, "k", NULL), CS_EINVAL);
     cr_assert_eq(cs_parse_number("1e309", &value, "k", NULL), CS_EINVAL);
