@@ -23,6 +23,7 @@ typedef struct cs_command {
 #define CS_COMMANDS(X) \
     X(run)             \
     X(sweep)           \
+    X(plot)            \
     X(figure)          \
     X(schedule)        \
     X(verify)          \

@@ -190,7 +190,9 @@ cs_status cs_diagnosis_draw(cs_text *picture, const cs_diagnosis *d, cs_picture 
                     ? "$baseline with linespoints pt 4 ps 0.5 lc rgb '#009E73' title 'baseline', "
                     : "");
     cs_status status = cs_text_status(&script, err);
-    status           = status == CS_OK ? cs_gnuplot_draw(&script, kind, picture, err) : status;
+    status           = status == CS_OK
+                           ? cs_gnuplot_draw(&script, kind, CS_PICTURE_WIDTH, CS_PICTURE_HEIGHT, picture, err)
+                           : status;
     cs_text_free(&script);
     return status;
 }

@@ -8,11 +8,12 @@
 #include <strings.h>
 
 static const struct {
-    const char *ending, *terminal;
+    const char *ending, *terminal, *unit, *rest;
+    double      pixel; /* in that unit */
 } kinds[CS_PICTURES] = {
-    [CS_PICTURE_SVG] = {".svg", "svg size 900,480 font 'DejaVu Sans,12' background '#FFFFFF'"},
-    [CS_PICTURE_PNG] = {".png", "pngcairo size 1350,720 fontscale 1.5 font 'DejaVu Sans,12'"},
-    [CS_PICTURE_PDF] = {".pdf", "pdfcairo size 9in,4.8in font 'DejaVu Sans,12'"},
+    [CS_PICTURE_SVG] = {".svg", "svg", "", "font 'DejaVu Sans,12' background '#FFFFFF'", 1},
+    [CS_PICTURE_PNG] = {".png", "pngcairo", "", "fontscale 1.5 font 'DejaVu Sans,12'", 1.5},
+    [CS_PICTURE_PDF] = {".pdf", "pdfcairo", "in", "font 'DejaVu Sans,12'", 0.01},
 };
 
 bool cs_picture_of(const char *path, cs_picture *kind_p)
@@ -74,13 +75,16 @@ static void forget_time(cs_text *picture)
     }
 }
 
-cs_status cs_gnuplot_draw(const cs_text *script, cs_picture kind, cs_text *picture, cs_error *err)
+cs_status cs_gnuplot_draw(const cs_text *script, cs_picture kind, int width, int height,
+                          cs_text *picture, cs_error *err)
 {
     static const cs_child_program gnuplot = {.path = "gnuplot", .words = {"-"}};
     cs_error                      why     = {0};
     cs_text                       whole   = {0};
 
-    cs_text_add(&whole, "set encoding utf8\nset terminal %s\n", kinds[kind].terminal);
+    cs_text_add(&whole, "set encoding utf8\nset terminal %s size %g%s,%g%s %s\n",
+                kinds[kind].terminal, width * kinds[kind].pixel, kinds[kind].unit,
+                height * kinds[kind].pixel, kinds[kind].unit, kinds[kind].rest);
     cs_text_add_bytes(&whole, script->data, script->length);
     cs_status status = cs_text_status(&whole, &why);
     status           = status == CS_OK ? cs_child_filter(&gnuplot, &whole, picture, &why) : status;

@@ -20,9 +20,10 @@ void cs_gnuplot_quoted(cs_text *script, const char *words);
  * 16, and the border and ticks of the other one. */
 void cs_gnuplot_sizes(cs_text *script, double low, double high);
 
-/* Draw a script, which leaves the terminal to this: the picture's bytes. CS_EMISSING where gnuplot
- * is not there. */
-CS_MUST_CHECK cs_status cs_gnuplot_draw(const cs_text *script, cs_picture kind, cs_text *picture,
-                                        cs_error *err);
+/* Draw a script, which leaves the terminal to this: the picture's bytes, as large as `width` by
+ * `height` pixels of an SVG. CS_EMISSING where gnuplot is not there. */
+enum { CS_PICTURE_WIDTH = 900, CS_PICTURE_HEIGHT = 480 };
+CS_MUST_CHECK cs_status cs_gnuplot_draw(const cs_text *script, cs_picture kind, int width,
+                                        int height, cs_text *picture, cs_error *err);
 
 #endif

@@ -122,7 +122,9 @@ cs_status cs_residuals_draw(const cs_calibration *calibration, cs_picture kind, 
     cs_text   script = {0};
     cs_status status = cs_residuals_script(calibration, &script, err);
 
-    status = status == CS_OK ? cs_gnuplot_draw(&script, kind, picture, err) : status;
+    status = status == CS_OK
+                 ? cs_gnuplot_draw(&script, kind, CS_PICTURE_WIDTH, CS_PICTURE_HEIGHT, picture, err)
+                 : status;
     cs_text_free(&script);
     return status;
 }

@@ -28,6 +28,7 @@
 #define FIRST_CHECK    0x9e3779b97f4a7c15u
 
 enum { KEY_BYTES = 17 }; /* in hexadecimal, as it is stored */
+enum { READ_COLUMNS = 256 };
 
 struct cs_store {
     const cs_store_table *table;
@@ -568,6 +569,110 @@ static cs_status open_file(cs_store *store, cs_error *err)
     sqlite3_busy_timeout(store->db, BUSY_MS);
     CS_TRY(prepare_tables(store, err));
     return execute(store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", err);
+}
+
+static cs_status open_to_read(cs_store *store, cs_error *err)
+{
+    int64_t n = 0;
+    char    sql[120];
+
+    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM sqlite_master WHERE name = '%s'",
+                   store->table->name);
+    if (sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
+                        NULL) != SQLITE_OK ||
+        sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) != SQLITE_OK) {
+        return fail(store, err);
+    }
+    sqlite3_busy_timeout(store->db, BUSY_MS);
+    CS_TRY(number_of(store, sql, &n, err));
+    if (n == 0) {
+        return refuse(store, err, "a SQLite file without the table '%s'", store->table->name);
+    }
+    return check_ours(store, err);
+}
+
+static cs_value value_at(sqlite3_stmt *statement, int column)
+{
+    switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+        return (cs_value){.type = CS_VALUE_WHOLE, .whole = sqlite3_column_int64(statement, column)};
+    case SQLITE_FLOAT:
+        return (cs_value){.type = CS_VALUE_REAL, .real = sqlite3_column_double(statement, column)};
+    case SQLITE_TEXT:
+        return (cs_value){.type = CS_VALUE_TEXT,
+                          .text = (const char *)sqlite3_column_text(statement, column)};
+    default: return (cs_value){.type = CS_VALUE_NONE};
+    }
+}
+
+/* Which column of the statement each of those that are handed out is. */
+typedef struct reading {
+    size_t      n;
+    const char *names[READ_COLUMNS];
+    int         places[READ_COLUMNS];
+    cs_value    values[READ_COLUMNS];
+} reading;
+
+static cs_status name_columns(const cs_store *store, sqlite3_stmt *statement, reading *r,
+                              cs_error *err)
+{
+    for (int i = 0; i < sqlite3_column_count(statement); i++) {
+        const char *name = sqlite3_column_name(statement, i);
+        if (name == NULL) {
+            return CS_NO_MEMORY(err, "a database");
+        }
+        if (strcmp(name, "key") == 0) {
+            continue;
+        }
+        if (r->n == READ_COLUMNS) {
+            return refuse(store, err, "more than %d columns", READ_COLUMNS);
+        }
+        r->places[r->n]  = i;
+        r->names[r->n++] = name;
+    }
+    return CS_OK;
+}
+
+static cs_status read_rows(const cs_store *store, cs_store_visit *visit, void *user, cs_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    reading       r         = {.n = 0};
+    char          sql[80];
+    int           code = SQLITE_DONE;
+
+    (void)snprintf(sql, sizeof sql, "SELECT * FROM %s ORDER BY key", store->table->name);
+    cs_status status = prepare(store, sql, &statement, err);
+    if (status == CS_OK) {
+        status = name_columns(store, statement, &r, err);
+    }
+    while (status == CS_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        for (size_t i = 0; i < r.n; i++) {
+            r.values[i] = value_at(statement, r.places[i]);
+        }
+        status = visit(user, r.names, r.values, r.n, err);
+    }
+    if (status == CS_OK && code != SQLITE_DONE) {
+        status = fail(store, err);
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+cs_status cs_store_read(const char *path, const cs_store_table *table, cs_store_visit *visit,
+                        void *user, cs_error *err)
+{
+    cs_store  store  = {.table = table, .path = cs_strdup(path)};
+    cs_status status = store.path == NULL ? CS_NO_MEMORY(err, "a database") : CS_OK;
+
+    if (status == CS_OK) {
+        status = open_to_read(&store, err);
+    }
+    if (status == CS_OK) {
+        status = read_rows(&store, visit, user, err);
+    }
+    sqlite3_close(store.db);
+    cs_free(store.path);
+    return status;
 }
 
 static cs_status prepare_statements(cs_store *store, cs_error *err)

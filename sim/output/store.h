@@ -92,6 +92,14 @@ CS_MUST_CHECK cs_status cs_store_fill(cs_store *store, uint64_t key, const cs_va
  * open. */
 CS_MUST_CHECK cs_status cs_store_finish(cs_store *store, cs_error *err);
 
+/* Read all rows of a file, in the order of their keys, without writing to it: the columns of its
+ * table as they are named there, without `key` and its like. Values are valid during the call; what
+ * `visit` returns ends the reading. CS_EINVAL where the file holds something else. O(rows). */
+typedef cs_status       cs_store_visit(void *user, const char *const *names, const cs_value *values,
+                                       size_t n, cs_error *err);
+CS_MUST_CHECK cs_status cs_store_read(const char *path, const cs_store_table *table,
+                                      cs_store_visit *visit, void *user, cs_error *err);
+
 /* Close and free; an open transaction is lost. NULL is allowed. */
 void cs_store_close(cs_store *store);
 
