@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { VALUE_BYTES = 2 * CS_DATA_TEXT_BYTES };
 enum { MOST_INPUTS = 64, MOST_SERIES = 32, MOST_PANELS = 12, MOST_CELLS = 250000, MOST_NEAR = 256 };
 enum {
     PANEL_WIDTH  = 420,
@@ -107,9 +108,9 @@ static const cs_data_column *most_numbers(const drawing *d)
 
     for (size_t i = 0; i < d->n_inputs; i++) {
         const cs_data_column *c        = d->inputs[i];
+        size_t                n        = c->has_words ? 0 : n_values(d, c);
         bool                  is_taken = c == d->x || c == d->y || c == d->series || c == d->panel;
-        size_t                n        = c->has_words || is_taken ? 0 : n_values(d, c);
-        if (n > most) {
+        if (n > most && !is_taken) {
             best = c;
             most = n;
         }
@@ -304,26 +305,25 @@ static const char *title_of(const char *column)
 }
 
 /* "16 GPUs", "4 MiB", "delay of the late GPU 1 ms", "ring" */
-static void value_text(const cs_data_column *column, double value,
-                       char text[CS_DATA_TEXT_BYTES * 2])
+static void value_text(const cs_data_column *column, double value, char text[VALUE_BYTES])
 {
     char number[CS_DATA_TEXT_BYTES];
 
     if (column->has_words) {
         const char *word         = column->words[(size_t)value];
         bool        is_algorithm = strcmp(column->name, "algorithm") == 0;
-        (void)snprintf(text, CS_DATA_TEXT_BYTES * 2, "%.100s",
+        (void)snprintf(text, VALUE_BYTES, "%.100s",
                        is_algorithm && cs_look_of(word)->algorithm != NULL ? cs_look_of(word)->title
                                                                            : word);
         return;
     }
     cs_data_text(column->name, value, number);
     if (strcmp(column->name, "ranks") == 0) {
-        (void)snprintf(text, CS_DATA_TEXT_BYTES * 2, "%s GPUs", number);
+        (void)snprintf(text, VALUE_BYTES, "%s GPUs", number);
     } else if (strcmp(column->name, "bytes") == 0) {
-        (void)snprintf(text, CS_DATA_TEXT_BYTES * 2, "%s", number);
+        (void)snprintf(text, VALUE_BYTES, "%s", number);
     } else {
-        (void)snprintf(text, CS_DATA_TEXT_BYTES * 2, "%.60s %s", title_of(column->name), number);
+        (void)snprintf(text, VALUE_BYTES, "%.60s %s", title_of(column->name), number);
     }
 }
 
@@ -331,7 +331,7 @@ static void value_text(const cs_data_column *column, double value,
 static void common_text(const drawing *d, cs_text *text)
 {
     static const char *const shown[] = {"collective", "ranks", "bytes", "model"};
-    char                     word[CS_DATA_TEXT_BYTES * 2];
+    char                     word[VALUE_BYTES];
     size_t                   n = 0;
 
     for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
@@ -391,7 +391,8 @@ static void add_ticks(const drawing *d, const char *axis, const cs_data_column *
         for (size_t i = 0; i < 4 && high / unit > 7; i++) {
             unit *= ends_in(c->name, "bytes") ? 2 : i == 1 ? 2.5 : 2;
         }
-        for (double value = 0; value <= high * 1.001; value += unit) {
+        for (unsigned i = 0; i * unit <= high * 1.001; i++) {
+            double value = i * unit;
             cs_data_text(c->name, value, name);
             cs_text_add(d->out, "%s'%s' %.17g", n++ > 0 ? ", " : "", name, value);
         }
@@ -586,7 +587,7 @@ static void add_style(const drawing *d, size_t series, bool has_points)
 static void add_key(const drawing *d, bool has_bound, bool has_points)
 {
     size_t series = d->n_series > 0 ? d->n_series : 1;
-    char   word[CS_DATA_TEXT_BYTES * 2];
+    char   word[VALUE_BYTES];
 
     for (size_t s = 0; s < series; s++) {
         cs_text_add(d->out, ", \\\n  keyentry");
@@ -693,7 +694,7 @@ static void begin_panel(const drawing *d, const cs_plot *plot, size_t panel, siz
     double left   = LEFT + (double)column * (width + GAP);
     double top = (double)plot->height - HEAD - (double)line * height - (panels_of(d) > 1 ? 22 : 0);
     double bottom = (double)plot->height - HEAD - (double)(line + 1) * height + FOOT;
-    char   word[CS_DATA_TEXT_BYTES * 2];
+    char   word[VALUE_BYTES];
 
     cs_text_add(d->out,
                 "set lmargin at screen %.4f\nset rmargin at screen %.4f\nset tmargin at screen "
@@ -1005,7 +1006,7 @@ static bool hides_incast(const drawing *d, const bool *is_best)
 
 static void add_map_key(const drawing *d, const bool *is_best)
 {
-    char word[CS_DATA_TEXT_BYTES * 2];
+    char word[VALUE_BYTES];
 
     for (size_t s = 0; s < d->series->n_words && s < MOST_SERIES; s++) {
         if (is_best[s]) {
