@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_TICKS = 12 };
 enum { VALUE_BYTES = 2 * CS_DATA_TEXT_BYTES };
 enum { MOST_INPUTS = 64, MOST_SERIES = 32, MOST_PANELS = 12, MOST_CELLS = 250000, MOST_NEAR = 256 };
 enum {
@@ -152,10 +153,9 @@ static cs_status choose_columns(drawing *d, cs_error *err)
     CS_TRY(choose(d, a->y, "--y", &d->y, err));
     CS_TRY(choose(d, a->series, "--series", &d->series, err));
     CS_TRY(choose(d, a->panel, "--panel", &d->panel, err));
-    if (d->series == NULL && (a->is_heat || n_values(d, cs_data_find(d->data, "algorithm") != NULL
-                                                            ? cs_data_find(d->data, "algorithm")
-                                                            : &d->data->columns[0]) > 1)) {
-        d->series = cs_data_find(d->data, "algorithm");
+    const cs_data_column *algorithm = cs_data_find(d->data, "algorithm");
+    if (d->series == NULL && algorithm != NULL && (a->is_heat || n_values(d, algorithm) > 1)) {
+        d->series = algorithm;
     }
     if (d->x == NULL) {
         d->x = most_numbers(d);
@@ -362,7 +362,7 @@ static void add_ticks(const drawing *d, const char *axis, const cs_data_column *
     char   name[CS_DATA_TEXT_BYTES];
     size_t n = 0;
 
-    if (!is_log && !ends_in(c->name, "_s") && !ends_in(c->name, "bytes")) {
+    if (!is_log && ((!ends_in(c->name, "_s") && !ends_in(c->name, "bytes")) || !(high > 0))) {
         cs_text_add(d->out, "set format %s '%s'\n", axis, has_names ? "%g" : "");
         return;
     }
@@ -391,7 +391,7 @@ static void add_ticks(const drawing *d, const char *axis, const cs_data_column *
         for (size_t i = 0; i < 4 && high / unit > 7; i++) {
             unit *= ends_in(c->name, "bytes") ? 2 : i == 1 ? 2.5 : 2;
         }
-        for (unsigned i = 0; i * unit <= high * 1.001; i++) {
+        for (unsigned i = 0; i < MOST_TICKS && i * unit <= high * 1.001; i++) {
             double value = i * unit;
             cs_data_text(c->name, value, name);
             cs_text_add(d->out, "%s'%s' %.17g", n++ > 0 ? ", " : "", name, value);
