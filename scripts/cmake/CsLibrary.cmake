@@ -9,7 +9,7 @@ target_compile_options(cs_objects PRIVATE -fno-semantic-interposition)
 target_include_directories(cs_objects PRIVATE sim/include sim ${CMAKE_SOURCE_DIR})
 target_compile_definitions(cs_objects PRIVATE COLLSIM_MODULE_FOLDER="${COLLSIM_MODULE_FOLDER}"
   COLLSIM_FIGURES_HERE="${COLLSIM_FIGURES_HERE}" COLLSIM_FIGURES_INSTALLED="${COLLSIM_FIGURES_INSTALLED}")
-set(library_needs PkgConfig::collsim_jansson PkgConfig::collsim_sqlite3 PkgConfig::collsim_expat
+set(library_needs PkgConfig::collsim_jansson PkgConfig::collsim_sqlite3 PkgConfig::collsim_expat PkgConfig::collsim_zlib
     GSL::gsl GSL::gslcblas Threads::Threads ${CMAKE_DL_LIBS} m)
 set(COLLSIM_GLPK_LINKS "")
 if(COLLSIM_GLPK_BUILT)
