@@ -51,13 +51,17 @@ static uint64_t bits_of(cs_pack_type type, double value)
 {
     uint32_t single = 0;
     uint64_t bits   = 0;
-    float    narrow = (float)value;
 
-    switch (type) {
-    case CS_PACK_F32: memcpy(&single, &narrow, sizeof single); return single;
-    case CS_PACK_F64: memcpy(&bits, &value, sizeof bits); return bits;
-    default: return (uint64_t)value;
+    if (type == CS_PACK_F32) {
+        float narrow = (float)value;
+        memcpy(&single, &narrow, sizeof single);
+        return single;
     }
+    if (type == CS_PACK_F64) {
+        memcpy(&bits, &value, sizeof bits);
+        return bits;
+    }
+    return (uint64_t)value;
 }
 
 /* The object around `raw`, which is freed. */
