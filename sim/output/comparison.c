@@ -278,14 +278,18 @@ static void find_columns(view *v)
     }
 }
 
-/* What runs where nobody chooses. */
-static void find_reference(view *v)
+const char *cs_reference_algorithm(const char *const *names, size_t n)
 {
     static const char *const plain[] = {"nccl", "nccl_rings", "ring"};
 
-    for (size_t i = 0; v->reference == NULL && i < sizeof plain / sizeof plain[0]; i++) {
-        v->reference = column_of(v, plain[i]) < v->n_columns ? plain[i] : NULL;
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
+        for (size_t k = 0; k < n; k++) {
+            if (strcmp(names[k], plain[i]) == 0) {
+                return plain[i];
+            }
+        }
     }
+    return NULL;
 }
 
 /* The place of a key in a table of `n` (a power of two) groups + 1; 0 is free. */
@@ -337,7 +341,7 @@ static void close_view(view *v)
 static cs_status open_view(view *v, cs_error *err)
 {
     find_columns(v);
-    find_reference(v);
+    v->reference = cs_reference_algorithm(v->columns, v->n_columns);
     v->group_of = CS_NEW(size_t, v->n);
     v->firsts   = CS_NEW(size_t, v->n);
     if (v->group_of == NULL || v->firsts == NULL) {

@@ -42,6 +42,10 @@ typedef struct cs_compared {
     double           paced_s; /* exposed with CS_PACED_GAP_S; NAN: as without it, or not known */
 } cs_compared;
 
+/* Of the names, the algorithm that runs if nobody chooses: nccl, nccl_rings or ring, the first of
+ * them that is there; NULL: none. */
+const char *cs_reference_algorithm(const char *const *names, size_t n);
+
 /* A message that leaves with others on one alpha is not for nothing: about what an RDMA NIC or a
  * GPU takes from one to the next (the papers' formulas: 0). */
 #define CS_PACED_GAP_S 0.2e-6

@@ -185,9 +185,9 @@ static cs_status put(cs_data *data, const char *name, const char *word, double n
 /* ---- sources ---- */
 
 /* What identifies a row, or says at length what it was, is not looked at. */
-static bool is_shown(const char *name)
+static bool is_shown(const cs_data *data, const char *name)
 {
-    return strcmp(name, "scenario") != 0;
+    return data->has_scenarios || strcmp(name, "scenario") != 0;
 }
 
 static cs_status visit_row(void *user, const char *const *names, const cs_value *values, size_t n,
@@ -198,7 +198,7 @@ static cs_status visit_row(void *user, const char *const *names, const cs_value 
     CS_TRY(grow(data, err));
     for (size_t i = 0; i < n; i++) {
         bool is_word = values[i].type == CS_VALUE_TEXT;
-        if (values[i].type == CS_VALUE_NONE || !is_shown(names[i])) {
+        if (values[i].type == CS_VALUE_NONE || !is_shown(data, names[i])) {
             continue;
         }
         double number = values[i].type == CS_VALUE_REAL ? values[i].real : (double)values[i].whole;
@@ -210,7 +210,7 @@ static cs_status visit_row(void *user, const char *const *names, const cs_value 
 
 static cs_status put_node(cs_data *data, const char *name, const json_t *node, cs_error *err)
 {
-    if (json_is_null(node) || !is_shown(name)) {
+    if (json_is_null(node) || !is_shown(data, name)) {
         return CS_OK;
     }
     if (json_is_number(node)) {
@@ -297,7 +297,7 @@ static cs_status read_line(csv_reading *r, cs_data *data, cs_error *err)
         double number    = 0;
         bool   is_number = cs_csv_number(cell, &number);
         bool   is_flag   = strcmp(cell, "true") == 0 || strcmp(cell, "false") == 0;
-        if (n < r->n && cell[0] != '\0' && is_shown(r->names[n])) {
+        if (n < r->n && cell[0] != '\0' && is_shown(data, r->names[n])) {
             number = is_flag ? cell[0] == 't' : number;
             CS_TRY(put(data, r->names[n], is_number || is_flag ? NULL : cell, number, err));
         }
@@ -392,8 +392,7 @@ cs_status cs_data_read(const char *path, cs_data *data, cs_error *err)
     file_form form   = FORM_OTHER;
     cs_status status = form_of(path, &form, err);
 
-    *data      = (cs_data){0};
-    data->name = path;
+    *data = (cs_data){.name = path, .has_scenarios = data->has_scenarios};
     if (status == CS_OK) {
         switch (form) {
         case FORM_DATABASE:
@@ -417,7 +416,7 @@ cs_status cs_data_run(const cs_config *config, unsigned jobs, cs_data *data, cs_
 {
     char *json = NULL;
 
-    *data = (cs_data){.name = ""};
+    *data = (cs_data){.name = "", .has_scenarios = data->has_scenarios};
     CS_TRY(cs_config_run(config, jobs, &json, err));
     cs_status status = take_json(data, json, strlen(json), err);
     cs_string_free(json);
@@ -510,6 +509,64 @@ const char *cs_data_word(const cs_data_column *column, size_t row)
     return !column->has_words || isnan(column->values[row])
                ? NULL
                : column->words[(size_t)column->values[row]];
+}
+
+static bool is_one_of(const char *name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool cs_data_is_input(const char *name)
+{
+    static const char *const inputs[]   = {"algorithm", "collective", "model",
+                                           "ranks",     "bytes",      "gpus_per_server"};
+    static const char *const neither[] = {"error",     "wrong",   "counters",
+                                          "decisions", "options", "model_options",
+                                          "scenario"};
+
+    if (is_one_of(name, inputs, sizeof inputs / sizeof inputs[0])) {
+        return true;
+    }
+    for (const cs_column *c = cs_result_columns; c->key != NULL; c++) {
+        if (strcmp(c->key, name) == 0) {
+            return false;
+        }
+    }
+    return !is_one_of(name, neither, sizeof neither / sizeof neither[0]);
+}
+
+const char *cs_data_title(const char *column)
+{
+    static const struct {
+        const char *column, *title;
+    } titles[] = {
+        {"ranks", "GPUs"},
+        {"bytes", "size"},
+        {"exposed_s", "exposed time, from the last arrival on"},
+        {"elapsed_s", "elapsed time, from the first arrival on"},
+        {"bound_s", "lower bound"},
+        {"gap", "elapsed time over the lower bound"},
+        {"busbw_GBps", "bus bandwidth, GB/s"},
+        {"algbw_GBps", "algorithm bandwidth, GB/s"},
+        {"critical_delay_s", "critical delay"},
+        {"ideal_delay_s", "ideal delay"},
+        {"cluster.nic.alpha_s", "start-up time of a message"},
+        {"gpus_per_server", "GPUs a server"},
+    };
+    size_t length = strlen(column);
+
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
+        if (strcmp(titles[i].column, column) == 0) {
+            return titles[i].title;
+        }
+    }
+    return length > 7 && strcmp(column + length - 7, "delay_s") == 0 ? "delay of the late GPU"
+                                                                     : column;
 }
 
 static bool ends_in(const char *name, const char *end)

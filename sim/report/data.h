@@ -22,6 +22,8 @@ typedef struct cs_data_column {
 /* `{0}` may be freed. */
 typedef struct cs_data {
     const char     *name; /* of the file, or "" */
+    bool            has_scenarios; /* set before it is filled: keep the column `scenario`, what a
+                                      row is in JSON */
     size_t          n_rows, n_columns, row_room, column_room;
     cs_data_column *columns;
     double         *scratch; /* [row_room] for cs_data_values(): one thread looks at the data */
@@ -66,6 +68,13 @@ const char *cs_data_word(const cs_data_column *column, size_t row);
  * end (_s, bytes), or a word. CS_EINVAL where none is left. */
 CS_MUST_CHECK cs_status cs_data_keep(cs_data *data, const char *condition, const char *option,
                                      cs_error *err);
+
+/* Is a column what a run was given, and not what came out of it? Options, which follow from the
+ * other columns where they were not swept, and scenarios are neither. */
+bool cs_data_is_input(const char *name);
+
+/* What a column is called in words: "GPUs", "size", "delay of the late GPU"; else its name. */
+const char *cs_data_title(const char *column);
 
 /* A number as people read it: "16", "4 MiB", "1.5 ms", by the end of the column's name. */
 enum { CS_DATA_TEXT_BYTES = 64 };

@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "output/look.h"
-#include "output/result_rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,10 +27,6 @@ enum {
     GAP          = 30,
     FOOT         = 66
 };
-
-static const char *const inputs_of_a_result[] = {"algorithm", "collective",   "model",
-                                                 "ranks",     "bytes",        "gpus_per_server",
-                                                 "options",   "model_options"};
 
 /* What is drawn. */
 typedef struct drawing {
@@ -55,37 +50,6 @@ static size_t panels_of(const drawing *d)
     return d->n_panels > 0 ? d->n_panels : 1;
 }
 
-static bool is_one_of(const char *name, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_output(const char *name)
-{
-    static const char *const others[] = {"error", "wrong", "counters", "decisions"};
-
-    if (is_one_of(name, inputs_of_a_result, sizeof inputs_of_a_result / sizeof(char *))) {
-        return false;
-    }
-    for (const cs_column *c = cs_result_columns; c->key != NULL; c++) {
-        if (strcmp(c->key, name) == 0) {
-            return true;
-        }
-    }
-    return is_one_of(name, others, sizeof others / sizeof others[0]);
-}
-
-/* Options follow from the other columns where they were not swept. */
-static bool is_input(const char *name)
-{
-    return !is_output(name) && strcmp(name, "options") != 0 && strcmp(name, "model_options") != 0;
-}
-
 static size_t n_values(const drawing *d, const cs_data_column *column)
 {
     return cs_data_values(d->data, column, NULL, 0);
@@ -95,7 +59,7 @@ static void find_inputs(drawing *d)
 {
     for (size_t i = 0; i < d->data->n_columns && d->n_inputs < MOST_INPUTS; i++) {
         const cs_data_column *c = &d->data->columns[i];
-        if (is_input(c->name) && n_values(d, c) > 1) {
+        if (cs_data_is_input(c->name) && n_values(d, c) > 1) {
             d->inputs[d->n_inputs++] = c;
         }
     }
@@ -272,38 +236,6 @@ static cs_status order_rows(drawing *d, size_t *n_p, cs_error *err)
 
 /* ---- words ---- */
 
-typedef struct wording {
-    const char *column, *title;
-} wording;
-
-static const wording titles[] = {
-    {"ranks", "GPUs"},
-    {"bytes", "size"},
-    {"exposed_s", "exposed time, from the last arrival on"},
-    {"elapsed_s", "elapsed time, from the first arrival on"},
-    {"bound_s", "lower bound"},
-    {"gap", "elapsed time over the lower bound"},
-    {"busbw_GBps", "bus bandwidth, GB/s"},
-    {"algbw_GBps", "algorithm bandwidth, GB/s"},
-    {"critical_delay_s", "critical delay"},
-    {"ideal_delay_s", "ideal delay"},
-    {"cluster.nic.alpha_s", "start-up time of a message"},
-    {"gpus_per_server", "GPUs a server"},
-};
-
-static const char *title_of(const char *column)
-{
-    size_t length = strlen(column);
-
-    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
-        if (strcmp(titles[i].column, column) == 0) {
-            return titles[i].title;
-        }
-    }
-    return length > 7 && strcmp(column + length - 7, "delay_s") == 0 ? "delay of the late GPU"
-                                                                     : column;
-}
-
 /* "16 GPUs", "4 MiB", "delay of the late GPU 1 ms", "ring" */
 static void value_text(const cs_data_column *column, double value, char text[VALUE_BYTES])
 {
@@ -323,7 +255,7 @@ static void value_text(const cs_data_column *column, double value, char text[VAL
     } else if (strcmp(column->name, "bytes") == 0) {
         (void)snprintf(text, VALUE_BYTES, "%s", number);
     } else {
-        (void)snprintf(text, VALUE_BYTES, "%.60s %s", title_of(column->name), number);
+        (void)snprintf(text, VALUE_BYTES, "%.60s %s", cs_data_title(column->name), number);
     }
 }
 
@@ -595,7 +527,7 @@ static void add_key(const drawing *d, bool has_bound, bool has_points)
         if (d->n_series > 0) {
             value_text(d->series, d->all_series[s], word);
         } else {
-            (void)snprintf(word, sizeof word, "%s", title_of(d->y->name));
+            (void)snprintf(word, sizeof word, "%s", cs_data_title(d->y->name));
         }
         cs_text_add(d->out, " title ");
         cs_gnuplot_quoted(d->out, word);
@@ -727,7 +659,7 @@ static int most_ticks(const cs_plot *plot, size_t columns)
 static void add_axes(const drawing *d, const cs_plot *plot, size_t columns)
 {
     cs_text_add(d->out, "set xlabel ");
-    cs_gnuplot_quoted(d->out, title_of(d->x->name));
+    cs_gnuplot_quoted(d->out, cs_data_title(d->x->name));
     cs_text_add(d->out, "\n%s%s", d->log_x ? "set logscale x\n" : "",
                 d->log_y ? "set logscale y\n" : "");
     if (d->log_x) {
@@ -765,11 +697,11 @@ static void add_y_axis(const drawing *d, bool is_ratio)
 static void name_curves(const drawing *d, bool is_ratio, char *what, size_t bytes)
 {
     if (is_ratio) {
-        const char *title = title_of(d->y->name);
+        const char *title = cs_data_title(d->y->name);
         (void)snprintf(what, bytes, "%.*s over that of %.60s", (int)strcspn(title, ","), title,
                        d->asked->ratio_to);
     } else {
-        (void)snprintf(what, bytes, "%.80s", title_of(d->y->name));
+        (void)snprintf(what, bytes, "%.80s", cs_data_title(d->y->name));
     }
     what[0] = (char)(what[0] >= 'a' && what[0] <= 'z' ? what[0] - 'a' + 'A' : what[0]);
 }
@@ -975,7 +907,7 @@ static void add_map_axes(const drawing *d, const map *m, const cs_plot *plot, si
 
     add_axes(d, plot, columns);
     cs_text_add(d->out, "set ylabel ");
-    cs_gnuplot_quoted(d->out, title_of(d->y->name));
+    cs_gnuplot_quoted(d->out, cs_data_title(d->y->name));
     cs_text_add(d->out, "\nset xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n",
                 border(m->xs, m->n_x, 0, d->log_x, d->low_x / 2),
                 border(m->xs, m->n_x, m->n_x, d->log_x, d->low_x / 2),

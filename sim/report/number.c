@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "report/number.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NO_BREAK "\xc2\xa0"
+
+const char *cs_page_unit_name(cs_page_unit unit)
+{
+    static const char *const names[] = {
+#define X(id, name) [CS_PAGE_##id] = (name),
+        CS_PAGE_UNITS(X)
+#undef X
+    };
+    return names[unit];
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+    size_t length = strlen(name), behind = strlen(end);
+
+    return length >= behind && strcmp(name + length - behind, end) == 0;
+}
+
+cs_page_unit cs_page_unit_of(const char *column)
+{
+    static const char *const counts[] = {"ranks",     "gpus_per_server",   "transfers",
+                                         "rounds",    "cluster.ranks",     "cluster.gpus_per_server",
+                                         "servers"};
+
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        if (strcmp(column, counts[i]) == 0) {
+            return CS_PAGE_COUNT;
+        }
+    }
+    return ends_in(column, "bytes")      ? CS_PAGE_BYTES
+           : ends_in(column, "_s")       ? CS_PAGE_S
+           : ends_in(column, "_Bps")     ? CS_PAGE_BPS
+           : ends_in(column, "slowdown") ? CS_PAGE_RATIO
+           : strcmp(column, "gap") == 0  ? CS_PAGE_RATIO
+                                         : CS_PAGE_NUMBER;
+}
+
+/* Three significant digits, with commas and no decimals from 1000 on; trailing zeros stay where
+ * `fixed`. */
+static void digits(double value, bool fixed, char *text, size_t bytes)
+{
+    char   plain[32];
+    double size = fabs(value);
+    int    decimals = size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
+    size_t at = 0;
+
+    if (size < 0.0995 && size > 0) { /* three digits of what is small */
+        decimals = 2 - (int)floor(log10(size) + 1e-12);
+        decimals = decimals > 12 ? 12 : decimals;
+    }
+    (void)snprintf(plain, sizeof plain, "%.*f", decimals, value);
+    size_t length = strlen(plain), whole = strcspn(plain, ".");
+    if (!fixed && whole < length) {
+        while (plain[length - 1] == '0') {
+            plain[--length] = '\0';
+        }
+        if (plain[length - 1] == '.') {
+            plain[--length] = '\0';
+        }
+    }
+    for (size_t i = 0; i < length && at + 2 < bytes; i++) {
+        bool is_digit = plain[i] != '-';
+        size_t left   = whole > i ? whole - i : 0;
+        text[at++]    = plain[i];
+        if (is_digit && left > 1 && left % 3 == 1) {
+            text[at++] = ',';
+        }
+    }
+    text[at] = '\0';
+}
+
+static void seconds(double value, char *text)
+{
+    static const struct {
+        double      below, factor;
+        const char *name;
+    } units[] = {{0.9995e-3, 1e6, "µs"}, {0.9995, 1e3, "ms"}, {(double)INFINITY, 1, "s"}};
+    char   number[40];
+    size_t i = 0;
+
+    while (!(fabs(value) < units[i].below)) {
+        i++;
+    }
+    digits(value * units[i].factor, value != 0, number, sizeof number);
+    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%s %s", value == 0 ? "0" : number, units[i].name);
+}
+
+static void sizes(double value, char *text)
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    char                     number[40];
+    size_t                   unit = 0;
+
+    for (; unit < 5 && fabs(value) >= 1023.5; unit++) {
+        value /= 1024;
+    }
+    digits(value, false, number, sizeof number);
+    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%s %s", number, names[unit]);
+}
+
+static void rates(double value, char *text)
+{
+    static const char *const names[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+    char                     number[40];
+    size_t                   unit = 0;
+
+    for (; unit < 4 && fabs(value) >= 999.5; unit++) {
+        value /= 1000;
+    }
+    digits(value, false, number, sizeof number);
+    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%s %s", number, names[unit]);
+}
+
+void cs_page_number(cs_page_unit unit, double value, char text[CS_PAGE_NUMBER_BYTES])
+{
+    if (isnan(value) || isinf(value)) {
+        (void)snprintf(text, CS_PAGE_NUMBER_BYTES, isnan(value) ? "–" : "never");
+        return;
+    }
+    switch (unit) {
+    case CS_PAGE_S: seconds(value, text); break;
+    case CS_PAGE_BYTES: sizes(value, text); break;
+    case CS_PAGE_BPS: rates(value, text); break;
+    case CS_PAGE_RATIO: digits(value, true, text, CS_PAGE_NUMBER_BYTES); break;
+    case CS_PAGE_COUNT:
+    case CS_PAGE_NUMBER:
+    case CS_PAGE_WORD: digits(value, false, text, CS_PAGE_NUMBER_BYTES); break;
+    }
+}
+
+void cs_page_percent(double part, char text[CS_PAGE_NUMBER_BYTES])
+{
+    double percent = part * 100;
+
+    if (isnan(part) || isinf(part)) {
+        (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "–");
+        return;
+    }
+    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%.*f" NO_BREAK "%%",
+                   fabs(percent) < 9.95 ? 1 : 0, percent);
+}
