@@ -4,9 +4,9 @@
 # when everything is there, and needs root or sudo only when something is missing.
 
 PACKAGES_BUILD="gcc libc6-dev make cmake ninja-build pkg-config libgsl-dev libjansson-dev libsqlite3-dev libexpat1-dev zlib1g-dev"
-PACKAGES_OPTIONAL="libglpk-dev libopenmpi-dev g++ libsimgrid-dev libns3-dev"
+PACKAGES_OPTIONAL="node-d3 libglpk-dev libopenmpi-dev g++ libsimgrid-dev libns3-dev"
 PACKAGES_TEST="python3 python3-jsonschema gnuplot-nox graphviz libcriterion-dev clang libclang-rt-dev clang-format clang-tidy mandoc shellcheck openmpi-bin $PACKAGES_OPTIONAL"
-PACKAGES_DEMO="gnuplot-nox"
+PACKAGES_DEMO="gnuplot-nox node-d3"
 
 say() {
     printf '== %s\n' "$*"

@@ -24,6 +24,7 @@ typedef struct cs_command {
     X(run)             \
     X(sweep)           \
     X(plot)            \
+    X(report)          \
     X(figure)          \
     X(schedule)        \
     X(verify)          \

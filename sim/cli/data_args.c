@@ -2,6 +2,7 @@
 #include "cli/data_args.h"
 
 #include "campaign/thread_pool.h"
+#include "report/report.h"
 
 #include <stdio.h>
 
@@ -45,12 +46,14 @@ static cs_status load(cs_data_choice *choice, cs_data *data, cs_error *err)
         return cs_data_read(s->given.path, data, err);
     }
     CS_TRY(cs_scenario_choice_finish(s, err));
+    if (choice->with_before) {
+        CS_TRY(cs_report_before(s->config, err));
+    }
     return cs_data_run(s->config, choice->jobs > 0 ? choice->jobs : cs_processors(), data, err);
 }
 
 cs_status cs_data_choice_load(cs_data_choice *choice, cs_data *data, cs_error *err)
 {
-    *data = (cs_data){0};
     CS_TRY(load(choice, data, err));
     for (size_t i = 0; i < choice->n_conditions; i++) {
         CS_TRY(cs_data_keep(data, choice->conditions[i], "--where", err));

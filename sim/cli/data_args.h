@@ -14,7 +14,8 @@ typedef struct cs_data_choice {
     cs_scenario_choice scenario;
     const char        *conditions[CS_MOST_CONDITIONS];
     size_t             n_conditions;
-    uint32_t           jobs; /* 0: one per processor */
+    uint32_t           jobs;        /* 0: one per processor */
+    bool               with_before; /* run what is broken also without that (cs_report_before) */
 } cs_data_choice;
 
 /* The options, of a cs_data_choice; the operand is scenario.given.path. */

@@ -426,6 +426,20 @@ cs_status cs_data_run(const cs_config *config, unsigned jobs, cs_data *data, cs_
     return status;
 }
 
+cs_status cs_data_take(cs_data *data, const char *json, size_t length, cs_error *err)
+{
+    *data            = (cs_data){.name = "", .has_scenarios = data->has_scenarios};
+    cs_status status = take_json(data, json, length, err);
+
+    if (status == CS_OK && data->n_rows == 0) {
+        status = CS_FAIL(err, CS_EINVAL, "", "has no rows: " ACCEPTED);
+    }
+    if (status != CS_OK) {
+        cs_data_free(data);
+    }
+    return status;
+}
+
 void cs_data_free(cs_data *data)
 {
     for (size_t i = 0; i < data->n_columns; i++) {
@@ -523,11 +537,10 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
 
 bool cs_data_is_input(const char *name)
 {
-    static const char *const inputs[]   = {"algorithm", "collective", "model",
-                                           "ranks",     "bytes",      "gpus_per_server"};
-    static const char *const neither[] = {"error",     "wrong",   "counters",
-                                          "decisions", "options", "model_options",
-                                          "scenario"};
+    static const char *const inputs[]  = {"algorithm", "collective", "model",
+                                          "ranks",     "bytes",      "gpus_per_server"};
+    static const char *const neither[] = {"error",   "wrong",         "counters", "decisions",
+                                          "options", "model_options", "scenario"};
 
     if (is_one_of(name, inputs, sizeof inputs / sizeof inputs[0])) {
         return true;
@@ -576,8 +589,8 @@ static bool ends_in(const char *name, const char *end)
     return length >= behind && strcmp(name + length - behind, end) == 0;
 }
 
-static cs_status parse(const char *name, const char *text, const char *option, double *value_p,
-                       cs_error *err)
+cs_status cs_data_parse(const char *name, const char *text, const char *option, double *value_p,
+                        cs_error *err)
 {
     uint64_t bytes = 0;
 
@@ -614,7 +627,7 @@ cs_status cs_data_keep(cs_data *data, const char *condition, const char *option,
     (void)snprintf(name, sizeof name, "%.*s", (int)(equals - condition), condition);
     CS_TRY(cs_data_column_of(data, name, option, &column, err));
     if (!column->has_words) {
-        CS_TRY(parse(name, equals + 1, option, &value, err));
+        CS_TRY(cs_data_parse(name, equals + 1, option, &value, err));
     }
     for (size_t r = 0; r < data->n_rows; r++) {
         if (fits(column, r, equals + 1, value)) {

@@ -21,9 +21,9 @@ typedef struct cs_data_column {
 
 /* `{0}` may be freed. */
 typedef struct cs_data {
-    const char     *name; /* of the file, or "" */
-    bool            has_scenarios; /* set before it is filled: keep the column `scenario`, what a
-                                      row is in JSON */
+    const char *name;          /* of the file, or "" */
+    bool        has_scenarios; /* set before it is filled: keep the column `scenario`, what a
+                                  row is in JSON */
     size_t          n_rows, n_columns, row_room, column_room;
     cs_data_column *columns;
     double         *scratch; /* [row_room] for cs_data_values(): one thread looks at the data */
@@ -43,6 +43,9 @@ CS_MUST_CHECK cs_status cs_data_kind_of(const char *path, cs_data_kind *kind_p, 
  * columns. CS_EINVAL (a database of something else) and CS_EPARSE say what is accepted; at least
  * one row is there. O(cells). */
 CS_MUST_CHECK cs_status cs_data_read(const char *path, cs_data *data, cs_error *err);
+
+/* Take rows from an array of objects in memory. */
+CS_MUST_CHECK cs_status cs_data_take(cs_data *data, const char *json, size_t length, cs_error *err);
 
 /* Run all scenarios of a configuration on `jobs` threads. Those that are refused have an `error`.
  */
@@ -68,6 +71,11 @@ const char *cs_data_word(const cs_data_column *column, size_t row);
  * end (_s, bytes), or a word. CS_EINVAL where none is left. */
 CS_MUST_CHECK cs_status cs_data_keep(cs_data *data, const char *condition, const char *option,
                                      cs_error *err);
+
+/* The value that a text means in a column of numbers: a number with its unit by the name's end (_s,
+ * bytes). */
+CS_MUST_CHECK cs_status cs_data_parse(const char *name, const char *text, const char *option,
+                                      double *value_p, cs_error *err);
 
 /* Is a column what a run was given, and not what came out of it? Options, which follow from the
  * other columns where they were not swept, and scenarios are neither. */

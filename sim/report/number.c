@@ -27,8 +27,8 @@ static bool ends_in(const char *name, const char *end)
 
 cs_page_unit cs_page_unit_of(const char *column)
 {
-    static const char *const counts[] = {"ranks",     "gpus_per_server",   "transfers",
-                                         "rounds",    "cluster.ranks",     "cluster.gpus_per_server",
+    static const char *const counts[] = {"ranks",  "gpus_per_server", "transfers",
+                                         "rounds", "cluster.ranks",   "cluster.gpus_per_server",
                                          "servers"};
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -49,9 +49,9 @@ cs_page_unit cs_page_unit_of(const char *column)
 static void digits(double value, bool fixed, char *text, size_t bytes)
 {
     char   plain[32];
-    double size = fabs(value);
+    double size     = fabs(value);
     int    decimals = size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
-    size_t at = 0;
+    size_t at       = 0;
 
     if (size < 0.0995 && size > 0) { /* three digits of what is small */
         decimals = 2 - (int)floor(log10(size) + 1e-12);
@@ -68,9 +68,9 @@ static void digits(double value, bool fixed, char *text, size_t bytes)
         }
     }
     for (size_t i = 0; i < length && at + 2 < bytes; i++) {
-        bool is_digit = plain[i] != '-';
-        size_t left   = whole > i ? whole - i : 0;
-        text[at++]    = plain[i];
+        bool   is_digit = plain[i] != '-';
+        size_t left     = whole > i ? whole - i : 0;
+        text[at++]      = plain[i];
         if (is_digit && left > 1 && left % 3 == 1) {
             text[at++] = ',';
         }
@@ -145,6 +145,6 @@ void cs_page_percent(double part, char text[CS_PAGE_NUMBER_BYTES])
         (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "–");
         return;
     }
-    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%.*f" NO_BREAK "%%",
-                   fabs(percent) < 9.95 ? 1 : 0, percent);
+    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%.*f" NO_BREAK "%%", fabs(percent) < 9.95 ? 1 : 0,
+                   percent);
 }

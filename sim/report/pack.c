@@ -91,7 +91,7 @@ cs_status cs_pack(cs_text *json, cs_pack_type type, const double *values, size_t
                   cs_error *err)
 {
     size_t         bytes = types[type].bytes;
-    unsigned char *raw   = n <= MOST_VALUES ? CS_NEW(unsigned char, n * bytes + 1) : NULL;
+    unsigned char *raw   = n <= MOST_VALUES ? CS_NEW(unsigned char, n *bytes + 1) : NULL;
     uint64_t       last  = 0;
 
     if (raw == NULL) {
@@ -109,7 +109,7 @@ cs_status cs_pack_whole(cs_text *json, cs_pack_type type, const uint32_t *values
                         bool delta, cs_error *err)
 {
     size_t         bytes = types[type].bytes;
-    unsigned char *raw   = n <= MOST_VALUES ? CS_NEW(unsigned char, n * bytes + 1) : NULL;
+    unsigned char *raw   = n <= MOST_VALUES ? CS_NEW(unsigned char, n *bytes + 1) : NULL;
     uint32_t       last  = 0;
 
     if (raw == NULL) {

@@ -1,0 +1,798 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "report/answer.h"
+
+#include "cs/collective.h"
+#include "output/comparison.h"
+#include "output/look.h"
+#include "study/config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PART_BYTES = 256, SENTENCE_BYTES = 1024, KEY_BYTES = 160 };
+
+/* ---- values of a setting ---- */
+
+static const cs_data_column *column(const cs_sweep *s, const char *name)
+{
+    return cs_data_find(s->data, name);
+}
+
+static double exposed_s(const cs_sweep *s, size_t setting, size_t algorithm)
+{
+    return cs_sweep_at(s, setting, algorithm, column(s, "exposed_s"));
+}
+
+size_t cs_answer_best(const cs_sweep *s, size_t setting)
+{
+    size_t best = s->n_algorithms;
+
+    for (size_t a = 0; a < s->n_algorithms; a++) {
+        cs_cell_state state = cs_sweep_state(s, setting, a);
+        bool          ran   = state == CS_CELL_VERIFIED || state == CS_CELL_RUN;
+        if (ran &&
+            (best == s->n_algorithms || exposed_s(s, setting, a) < exposed_s(s, setting, best))) {
+            best = a;
+        }
+    }
+    return best;
+}
+
+double cs_answer_bound_s(const cs_sweep *s, size_t setting, size_t algorithm)
+{
+    double last_arrival_s = cs_sweep_at(s, setting, algorithm, column(s, "elapsed_s")) -
+                            exposed_s(s, setting, algorithm);
+    double bound_s = cs_sweep_at(s, setting, algorithm, column(s, "bound_s")) - last_arrival_s;
+
+    return bound_s > 0 ? bound_s : (double)NAN;
+}
+
+static size_t algorithm_named(const cs_sweep *s, const char *name)
+{
+    size_t a = 0;
+
+    while (a < s->n_algorithms && (name == NULL || strcmp(s->algorithms[a], name) != 0)) {
+        a++;
+    }
+    return a;
+}
+
+static const char *title_of(const char *algorithm)
+{
+    const cs_look *look = cs_look_of(algorithm);
+    return look->algorithm != NULL ? look->title : algorithm;
+}
+
+/* ---- conditions ---- */
+
+cs_status cs_answer_case(const cs_answers *a, size_t setting, size_t algorithm, cs_case *c,
+                         cs_error *err)
+{
+    const cs_data_column *scenarios = column(a->sweep, "scenario");
+    uint32_t              row       = a->sweep->rows[setting * a->sweep->n_algorithms + algorithm];
+    const char *json   = scenarios != NULL && row > 0 ? cs_data_word(scenarios, row - 1) : NULL;
+    cs_config  *config = NULL;
+
+    if (json == NULL) {
+        return CS_FAIL(err, CS_ENOENT, "scenario", "the rows do not say what was run");
+    }
+    cs_status status = cs_config_parse(json, strlen(json), a->base, &config, err);
+    if (status == CS_OK) {
+        status = cs_config_try_case(config, 0, c, err);
+    }
+    cs_config_free(config);
+    return status;
+}
+
+void cs_answers_open(cs_answers *a, const cs_sweep *sweep, const char *base)
+{
+    *a          = (cs_answers){.sweep = sweep, .base = base};
+    a->baseline = cs_reference_algorithm(sweep->algorithms, sweep->n_algorithms);
+    memset(a->shares, -1, sizeof a->shares);
+    for (size_t k = 0; k < sweep->n_settings; k++) {
+        for (size_t i = 0; i < sweep->n_algorithms; i++) {
+            cs_cell_state state = cs_sweep_state(sweep, k, i);
+            a->n_verified += state == CS_CELL_VERIFIED;
+            a->n_run += state != CS_CELL_NONE;
+        }
+    }
+}
+
+void cs_answers_close(cs_answers *a)
+{
+    cs_case_free(&a->last);
+    cs_arena_free(&a->arena);
+}
+
+/* Sizes, ranks and delays above 0 change numbers of a sentence, not its words. */
+static bool is_plain(const cs_sweep_dim *dim)
+{
+    return strcmp(dim->name, "ranks") == 0 || strcmp(dim->name, "bytes") == 0;
+}
+
+static bool is_delay(const cs_sweep_dim *dim)
+{
+    size_t length = strlen(dim->name);
+
+    return dim->words == NULL && strncmp(dim->name, "arrivals.late[", 14) == 0 && length > 8 &&
+           strcmp(dim->name + length - 8, ".delay_s") == 0;
+}
+
+static double value_of(const cs_sweep *s, size_t setting, size_t dim)
+{
+    return s->dims[dim].values[s->index[setting * s->n_dims + dim]];
+}
+
+static uint64_t key_of(const cs_sweep *s, size_t setting)
+{
+    uint64_t key = CS_HASH_BASIS;
+
+    for (size_t i = 0; i < s->n_dims; i++) {
+        uint32_t place = s->index[setting * s->n_dims + i];
+        place          = is_plain(&s->dims[i])   ? 0
+                         : is_delay(&s->dims[i]) ? value_of(s, setting, i) > 0
+                                                 : place;
+        key            = cs_hash_add(key, &place, sizeof place);
+    }
+    return key;
+}
+
+/* The case of any row of a setting, or NULL where its words are not known. */
+static const cs_case *conditions(cs_answers *a, size_t setting)
+{
+    const cs_sweep *s   = a->sweep;
+    uint64_t        key = key_of(s, setting);
+
+    if (a->has_last && a->last_key == key) {
+        return a->last.json != NULL ? &a->last : NULL;
+    }
+    cs_case_free(&a->last);
+    a->last     = (cs_case){0};
+    a->has_last = true;
+    a->last_key = key;
+    for (size_t i = 0; i < s->n_algorithms && a->last.json == NULL; i++) {
+        cs_error ignored = {0};
+        if (cs_answer_case(a, setting, i, &a->last, &ignored) != CS_OK) {
+            cs_case_free(&a->last);
+            a->last = (cs_case){0};
+        }
+    }
+    return a->last.json != NULL ? &a->last : NULL;
+}
+
+/* "the NICs of GPU 3's server at 1/2 of their rate" */
+static void fault_text(const cs_fault *f, char *text, size_t bytes)
+{
+    double slow = f->capacity.slowdown;
+    char   part[48], who[64];
+
+    if (f->is_nic) {
+        (void)snprintf(who, sizeof who, "NIC %u of server %u", f->nic, f->server);
+    } else {
+        (void)snprintf(who, sizeof who, "the NICs of GPU %u's server", f->capacity.rank);
+    }
+    if (isinf(slow)) {
+        (void)snprintf(text, bytes, "%s dead", who);
+        return;
+    }
+    if (fabs(slow - round(slow)) < 1e-9) {
+        (void)snprintf(part, sizeof part, "1/%.0f", slow);
+    } else {
+        (void)snprintf(part, sizeof part, "%.0f %%", 100 / slow);
+    }
+    (void)snprintf(text, bytes, "%s at %s of %s rate", who, part, f->is_nic ? "its" : "their");
+}
+
+void cs_answer_faults(const cs_fault *faults, size_t n, char *text, size_t bytes)
+{
+    if (n == 0) {
+        (void)snprintf(text, bytes, "no NIC broken");
+    } else if (n == 1) {
+        fault_text(&faults[0], text, bytes);
+    } else {
+        (void)snprintf(text, bytes, "%zu faults of NICs", n);
+    }
+}
+
+/* "GPU 7 late by 4.00 ms", "on time" */
+static void late_text(const cs_scenario *scenario, char *text, size_t bytes)
+{
+    uint32_t n_late = 0, late = 0, n = scenario->cluster.n_ranks;
+    char     delay[CS_PAGE_NUMBER_BYTES];
+
+    for (uint32_t r = 0; r < n; r++) {
+        n_late += cs_arrival(scenario, r) > 0;
+        late = cs_arrival(scenario, r) > 0 ? r : late;
+    }
+    cs_page_number(CS_PAGE_S, cs_last_arrival(scenario), delay);
+    if (n_late == 0) {
+        (void)snprintf(text, bytes, "on time");
+    } else if (n_late == 1) {
+        (void)snprintf(text, bytes, "GPU %u late by %s", late, delay);
+    } else {
+        (void)snprintf(text, bytes, "%u GPUs late, by up to %s", n_late, delay);
+    }
+}
+
+/* Any row that has value `place` of dim `i`: its case. */
+static bool case_of_place(const cs_answers *a, size_t i, size_t place, cs_case *c)
+{
+    const cs_sweep *s     = a->sweep;
+    cs_error        wrong = {0};
+
+    for (size_t k = 0; k < s->n_settings; k++) {
+        for (size_t n = 0; s->index[k * s->n_dims + i] == place && n < s->n_algorithms; n++) {
+            if (s->rows[k * s->n_algorithms + n] > 0) {
+                return cs_answer_case(a, k, n, c, &wrong) == CS_OK;
+            }
+        }
+    }
+    return false;
+}
+
+/* Has an earlier value of the dim that name? */
+static bool is_taken(const cs_sweep_dim *d, size_t place, const char *text)
+{
+    for (size_t i = 0; i < place; i++) {
+        if (strcmp(d->words[i], text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+cs_status cs_answers_name_words(cs_answers *a, cs_sweep *s, cs_error *err)
+{
+    char text[PART_BYTES];
+
+    for (size_t i = 0; i < s->n_dims; i++) {
+        cs_sweep_dim *d         = &s->dims[i];
+        bool          is_faults = strcmp(d->name, "faults") == 0;
+        if (d->words == NULL || (!is_faults && strcmp(d->name, "arrivals.late") != 0)) {
+            continue;
+        }
+        for (size_t k = 0; k < d->n; k++) {
+            cs_case c = {0};
+            if (case_of_place(a, i, k, &c)) {
+                if (is_faults) {
+                    cs_answer_faults(c.faults, c.n_faults, text, sizeof text - 24);
+                } else {
+                    late_text(&c.job.scenario, text, sizeof text - 24);
+                }
+                if (is_taken(d, k, text)) {
+                    size_t used = strlen(text);
+                    (void)snprintf(text + used, sizeof text - used, " (%zu)", k + 1);
+                }
+                d->words[k] = cs_arena_strdup(&a->arena, text);
+            }
+            cs_case_free(&c);
+            if (d->words[k] == NULL) {
+                return CS_NO_MEMORY(err, "names of values");
+            }
+        }
+    }
+    return CS_OK;
+}
+
+/* ---- the sentence ---- */
+
+/* "{dim:bytes}", or the number where it is the same everywhere. */
+static void place_text(const cs_sweep *s, const char *name, cs_page_unit unit, double value,
+                       char text[PART_BYTES])
+{
+    char number[CS_PAGE_NUMBER_BYTES];
+
+    for (size_t i = 0; i < s->n_dims; i++) {
+        if (strcmp(s->dims[i].name, name) == 0) {
+            (void)snprintf(text, PART_BYTES, "{dim:%.200s}", name);
+            return;
+        }
+    }
+    cs_page_number(unit, value, number);
+    (void)snprintf(text, PART_BYTES, "%s", number);
+}
+
+/* A value that is the same in all rows. */
+static double same_value(const cs_sweep *s, const char *name)
+{
+    const cs_data_column *c     = column(s, name);
+    double                value = (double)NAN;
+
+    if (c != NULL && !c->has_words) {
+        (void)cs_data_values(s->data, c, &value, 1);
+    }
+    return value;
+}
+
+static const char *collective_of(const cs_sweep *s)
+{
+    static const struct {
+        const char *name, *text;
+    } texts[]               = {{"allreduce", "an AllReduce"},        {"allgather", "an AllGather"},
+                               {"reducescatter", "a ReduceScatter"}, {"alltoall", "an AlltoAll"},
+                               {"broadcast", "a Broadcast"},         {"reduce", "a Reduce"}};
+    const cs_data_column *c = column(s, "collective");
+    const char           *name = c != NULL && c->n_words == 1 ? c->words[0] : "";
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (strcmp(name, texts[i].name) == 0) {
+            return texts[i].text;
+        }
+    }
+    return "a collective";
+}
+
+/* The delay of the one late rank: a place, where it is a dim. */
+static void delay_text(const cs_sweep *s, double delay_s, char text[PART_BYTES])
+{
+    char number[CS_PAGE_NUMBER_BYTES];
+
+    for (size_t i = 0; i < s->n_dims; i++) {
+        if (is_delay(&s->dims[i])) {
+            (void)snprintf(text, PART_BYTES, "{dim:%.200s}", s->dims[i].name);
+            return;
+        }
+    }
+    cs_page_number(CS_PAGE_S, delay_s, number);
+    (void)snprintf(text, PART_BYTES, "%s", number);
+}
+
+static const cs_sweep_dim *dim_named(const cs_sweep *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_dims; i++) {
+        if (strcmp(s->dims[i].name, name) == 0) {
+            return &s->dims[i];
+        }
+    }
+    return NULL;
+}
+
+/* " with NIC 5 of server 3 dead", or nothing. */
+static void broken_text(const cs_sweep *s, const cs_case *c, char text[PART_BYTES])
+{
+    char faults[160];
+
+    text[0] = '\0';
+    if (dim_named(s, "faults") != NULL) {
+        (void)snprintf(text, PART_BYTES, " with {dim:faults}");
+    } else if (c != NULL && c->n_faults > 0) {
+        cs_answer_faults(c->faults, c->n_faults, faults, sizeof faults);
+        (void)snprintf(text, PART_BYTES, " with %s", faults);
+    }
+}
+
+/* "When GPU 7 of {dim:ranks} comes {dim:..} late to an AllReduce of {dim:bytes}" */
+static void begin_text(cs_answers *a, size_t setting, char text[SENTENCE_BYTES])
+{
+    const cs_sweep *s = a->sweep;
+    const cs_case  *c = conditions(a, setting);
+    char            ranks[PART_BYTES], bytes[PART_BYTES], delay[PART_BYTES], broken[PART_BYTES];
+    uint32_t        n_late = 0, late = 0, n = c != NULL ? c->job.scenario.cluster.n_ranks : 0;
+    bool            has_delay = false;
+
+    if (a->begin != NULL) {
+        (void)snprintf(text, SENTENCE_BYTES, "%s", a->begin);
+        return;
+    }
+    place_text(s, "ranks", CS_PAGE_COUNT, same_value(s, "ranks"), ranks);
+    place_text(s, "bytes", CS_PAGE_BYTES, same_value(s, "bytes"), bytes);
+    broken_text(s, c, broken);
+    for (uint32_t r = 0; r < n; r++) {
+        n_late += cs_arrival(&c->job.scenario, r) > 0;
+        late = cs_arrival(&c->job.scenario, r) > 0 ? r : late;
+    }
+    for (size_t i = 0; i < s->n_dims; i++) {
+        has_delay = has_delay || is_delay(&s->dims[i]);
+    }
+    if (n_late > 0) {
+        delay_text(s, cs_last_arrival(&c->job.scenario), delay);
+    }
+    if (n_late == 1) {
+        (void)snprintf(text, SENTENCE_BYTES, "When GPU %u of %s comes %s late to %s of %s%s", late,
+                       ranks, delay, collective_of(s), bytes, broken);
+    } else if (n_late > 1) {
+        (void)snprintf(text, SENTENCE_BYTES,
+                       "When %u of %s GPUs come late to %s of %s, the last by %s%s", n_late, ranks,
+                       collective_of(s), bytes, delay, broken);
+    } else if (has_delay) {
+        delay_text(s, 0, delay);
+        (void)snprintf(text, SENTENCE_BYTES,
+                       "When all %s GPUs come on time (%s late) to %s of %s%s", ranks, delay,
+                       collective_of(s), bytes, broken);
+    } else {
+        (void)snprintf(text, SENTENCE_BYTES, "For %s of %s on %s GPUs%s", collective_of(s), bytes,
+                       ranks, broken);
+    }
+}
+
+/* Does the best profit from what a port model leaves out: many messages at one port on one alpha?
+ */
+static bool profits_from_model(cs_answers *a, size_t setting, size_t best)
+{
+    const cs_data_column *model = column(a->sweep, "model");
+    uint32_t              row   = a->sweep->rows[setting * a->sweep->n_algorithms + best];
+    const char           *name  = model != NULL ? cs_data_word(model, row - 1) : NULL;
+    cs_error              wrong = {0};
+    cs_case               c     = {0};
+
+    if (name == NULL || (strcmp(name, "alpha-beta") != 0 && strcmp(name, "loggp") != 0)) {
+        return false;
+    }
+    if (best >= sizeof a->shares) {
+        return false;
+    }
+    if (a->shares[best] < 0) {
+        cs_status status = cs_answer_case(a, setting, best, &c, &wrong);
+        status           = status == CS_OK ? cs_job_resolve(&c.job, &wrong) : status;
+        a->shares[best]  = status == CS_OK && (c.job.plan.uses & CS_USES_SHARED) != 0;
+        cs_job_release(&c.job);
+        cs_case_free(&c);
+    }
+    return a->shares[best] > 0;
+}
+
+/* The best of the algorithms that do not; n_algorithms: none. */
+static size_t next_best(cs_answers *a, size_t setting)
+{
+    const cs_sweep *s    = a->sweep;
+    size_t          next = s->n_algorithms;
+
+    for (size_t i = 0; i < s->n_algorithms; i++) {
+        cs_cell_state state = cs_sweep_state(s, setting, i);
+        if ((state == CS_CELL_VERIFIED || state == CS_CELL_RUN) &&
+            (next == s->n_algorithms || exposed_s(s, setting, i) < exposed_s(s, setting, next)) &&
+            !profits_from_model(a, setting, i)) {
+            next = i;
+        }
+    }
+    return next;
+}
+
+/* What is said of a setting. */
+typedef struct verdict {
+    const char *kind, *best, *base, *next; /* names of algorithms, or NULL */
+    const char *presumes; /* the one with the least critical delay that is known, or NULL */
+    const char *wrong;    /* what is wrong with a schedule, or why nothing ran */
+    const char *wrong_of;
+    bool        is_late;
+    double      gain;
+} verdict;
+
+static void find_presuming(const cs_sweep *s, size_t setting, verdict *v)
+{
+    const cs_data_column *critical = column(s, "critical_delay_s");
+    double                least    = (double)INFINITY;
+
+    for (size_t i = 0; i < s->n_algorithms; i++) {
+        double delay_s = cs_sweep_at(s, setting, i, critical);
+        if (delay_s < least) {
+            least       = delay_s;
+            v->presumes = s->algorithms[i];
+        }
+    }
+}
+
+/* A schedule that is wrong outweighs everything; one that was refused counts where nothing ran. */
+static void find_wrong(const cs_sweep *s, size_t setting, bool has_best, verdict *v)
+{
+    const cs_data_column *verified = column(s, "verified");
+
+    for (size_t i = 0; i < s->n_algorithms && v->wrong == NULL; i++) {
+        bool is_failed = cs_sweep_state(s, setting, i) == CS_CELL_FAILED;
+        bool was_run   = is_failed && !isnan(exposed_s(s, setting, i)) && verified != NULL;
+        if (is_failed && (was_run || !has_best)) {
+            const char *error = cs_sweep_error(s, setting, i);
+            v->wrong          = error != NULL ? error : "its data are wrong";
+            v->wrong_of       = s->algorithms[i];
+            v->kind           = "error";
+        }
+    }
+}
+
+static verdict judge(cs_answers *a, size_t setting)
+{
+    const cs_sweep *s    = a->sweep;
+    const cs_case  *c    = conditions(a, setting);
+    size_t          best = cs_answer_best(s, setting), base = algorithm_named(s, a->baseline);
+    verdict         v = {.kind = "run", .gain = 0};
+
+    v.is_late = c != NULL && cs_last_arrival(&c->job.scenario) > 0;
+    find_presuming(s, setting, &v);
+    find_wrong(s, setting, best < s->n_algorithms, &v);
+    if (best == s->n_algorithms) {
+        v.kind = "error";
+        return v;
+    }
+    v.best = s->algorithms[best];
+    if (base < s->n_algorithms && !isnan(exposed_s(s, setting, base)) &&
+        cs_sweep_state(s, setting, base) != CS_CELL_FAILED) {
+        v.base = a->baseline;
+        v.gain = 1 - exposed_s(s, setting, best) / exposed_s(s, setting, base);
+    }
+    if (v.wrong != NULL) {
+        return v;
+    }
+    v.kind = s->n_algorithms == 1                              ? "alone"
+             : v.base != NULL && v.gain < CS_ANSWER_LEAST_GAIN ? "keep"
+                                                               : "run";
+    if (strcmp(v.kind, "run") == 0 && profits_from_model(a, setting, best)) {
+        size_t next = next_best(a, setting);
+        v.next      = next < s->n_algorithms ? s->algorithms[next] : NULL;
+    }
+    return v;
+}
+
+static void add_sentence(const verdict *v, const char *begin, cs_text *out)
+{
+    if (v->wrong != NULL && v->best == NULL) {
+        cs_text_add(out, "%s, nothing could be run.", begin);
+    } else if (v->wrong != NULL) {
+        cs_text_add(out,
+                    "✗ Wrong: the schedule of {name:%s} is not the collective. %s, do not run it.",
+                    v->wrong_of, begin);
+    } else if (v->best == NULL) {
+        cs_text_add(out, "%s, nothing was run.", begin);
+    } else if (strcmp(v->kind, "keep") == 0) {
+        cs_text_add(out, "%s, keep {run:%s}.", begin, v->base);
+    } else if (strcmp(v->kind, "alone") == 0) {
+        cs_text_add(out, "%s, {run:%s} takes {time:%s}.", begin, v->best, v->best);
+    } else if (v->next != NULL) {
+        cs_text_add(out,
+                    "%s, run {run:%s}, or {run:%s} where many messages to one GPU at once cost "
+                    "more than this model says.",
+                    begin, v->best, v->next);
+    } else {
+        cs_text_add(out, "%s, run {run:%s}.", begin, v->best);
+    }
+}
+
+static void add_because(const verdict *v, bool has_bound, cs_text *out)
+{
+    const char *when = v->is_late ? " after the last GPU has come" : "";
+
+    if (v->best == NULL || v->wrong != NULL) {
+        cs_text_add(out, "%s%s", v->wrong != NULL && v->wrong_of != NULL ? v->wrong_of : "",
+                    v->wrong != NULL ? ": " : "");
+        for (const char *p = v->wrong; p != NULL && *p != '\0'; p++) {
+            cs_text_add(out, *p == '{' ? "{{" : "%c", *p);
+        }
+        return;
+    }
+    if (strcmp(v->kind, "alone") == 0) {
+        cs_text_add(out, "That is counted from the last arrival on; there is nothing here to "
+                         "compare it with.");
+        cs_text_add(out, has_bound ? " No schedule can be faster than {bound}." : "");
+        return;
+    }
+    if (strcmp(v->kind, "keep") == 0 && strcmp(v->best, v->base) == 0) {
+        cs_text_add(out, "Nothing that was tried is faster: it ends {time:%s}%s.", v->best,
+                    v->is_late ? when : " after the start");
+    } else if (strcmp(v->kind, "keep") == 0) {
+        cs_text_add(out,
+                    "The best schedule, {name:%s}, saves less than 2 %%: {time:%s} against "
+                    "{time:%s}%s.",
+                    v->best, v->best, v->base, when);
+    } else {
+        cs_text_add(out, "It ends {time:%s}%s", v->best, v->is_late ? when : " after the start");
+        if (v->base != NULL) {
+            cs_text_add(out, "; {name:%s} takes {time:%s}", v->base, v->base);
+        }
+        if (v->next != NULL) {
+            cs_text_add(out, ", {name:%s} {time:%s}", v->next, v->next);
+        }
+        cs_text_add(out, ".");
+    }
+    cs_text_add(out, has_bound ? " No schedule can be faster than {bound}." : "");
+}
+
+static void add_tile(cs_text *json, bool is_first, const char *value, const char *text)
+{
+    cs_text_add(json, is_first ? "[" : ",[");
+    cs_text_add_json_string(json, value);
+    cs_text_add(json, ",");
+    cs_text_add_json_string(json, text);
+    cs_text_add(json, "]");
+}
+
+/* How the best compares with what runs if nobody chooses, and with the bound. */
+static void add_best_tiles(const verdict *v, bool has_bound, bool has_gap, cs_text *json)
+{
+    char value[PART_BYTES], text[PART_BYTES];
+
+    if (v->base != NULL && strcmp(v->kind, "alone") != 0) {
+        (void)snprintf(value, sizeof value, "{gain:%.60s}", v->best);
+        (void)snprintf(text, sizeof text, "faster than {name:%.60s}, which runs if nobody chooses",
+                       v->base);
+    } else {
+        (void)snprintf(value, sizeof value, "{time:%.60s}", v->best);
+        (void)snprintf(text, sizeof text, "exposed time of {name:%.60s}, from the last arrival on",
+                       v->best);
+    }
+    add_tile(json, true, value, text);
+    if (has_bound) {
+        (void)snprintf(value, sizeof value, "{above:%.60s}", v->best);
+        (void)snprintf(text, sizeof text,
+                       "above the proven bound: at most {left:%.60s} is left to gain", v->best);
+        add_tile(json, false, value, text);
+    }
+    if (v->presumes != NULL) {
+        (void)snprintf(value, sizeof value, "{critical:%.60s}", v->presumes);
+        (void)snprintf(text, sizeof text,
+                       "is the critical delay: a GPU that is later makes {name:%.60s} pay",
+                       v->presumes);
+        add_tile(json, false, value, text);
+    } else if (has_gap) {
+        (void)snprintf(value, sizeof value, "{gap:%.60s}", v->best);
+        (void)snprintf(text, sizeof text, "elapsed time over the bound, from the first arrival on");
+        add_tile(json, false, value, text);
+    }
+}
+
+static void add_tiles(const cs_answers *a, const verdict *v, size_t setting, cs_text *json)
+{
+    const cs_sweep *s    = a->sweep;
+    size_t          best = cs_answer_best(s, setting);
+    char            value[PART_BYTES], text[PART_BYTES], number[CS_PAGE_NUMBER_BYTES];
+
+    cs_text_add(json, "\"tiles\":[");
+    if (v->best != NULL) {
+        add_best_tiles(v, !isnan(cs_answer_bound_s(s, setting, best)),
+                       !isnan(cs_sweep_at(s, setting, best, column(s, "gap"))), json);
+    }
+    cs_page_number(CS_PAGE_COUNT, (double)(a->n_verified > 0 ? a->n_verified : a->n_run), number);
+    (void)snprintf(value, sizeof value, "%s%s", number, a->n_verified == a->n_run ? " ✓" : "");
+    cs_page_number(CS_PAGE_COUNT, (double)a->n_run, number);
+    (void)snprintf(text, sizeof text,
+                   a->n_verified == a->n_run
+                       ? "schedules replayed and each checked, contribution by contribution"
+                   : a->n_verified == 0 ? "schedules replayed, not checked"
+                                        : "of %s schedules were checked and are right",
+                   number);
+    add_tile(json, v->best == NULL, value, text);
+    cs_text_add(json, "]");
+}
+
+cs_status cs_answer_json(cs_answers *a, size_t setting, cs_text *json, cs_error *err)
+{
+    char    begin[SENTENCE_BYTES];
+    verdict v        = judge(a, setting);
+    cs_text sentence = {0}, because = {0};
+
+    begin_text(a, setting, begin);
+    add_sentence(&v, begin, &sentence);
+    size_t best = cs_answer_best(a->sweep, setting);
+    add_because(&v,
+                best < a->sweep->n_algorithms && !isnan(cs_answer_bound_s(a->sweep, setting, best)),
+                &because);
+    cs_text_add(json, "{\"sentence\":");
+    cs_text_add_json_string(json, sentence.data != NULL ? sentence.data : "");
+    cs_text_add(json, ",\"because\":");
+    cs_text_add_json_string(json, because.data != NULL ? because.data : "");
+    cs_text_add(json, ",\"best\":");
+    cs_text_add_json_string(json, v.best);
+    cs_text_add(json, ",\"kind\":\"%s\",", v.kind);
+    add_tiles(a, &v, setting, json);
+    cs_text_add(json, "}");
+    bool failed = sentence.failed || because.failed;
+    cs_text_free(&sentence);
+    cs_text_free(&because);
+    return failed ? CS_NO_MEMORY(err, "an answer") : cs_text_status(json, err);
+}
+
+/* ---- places filled ---- */
+
+void cs_html_text(cs_text *html, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        switch (*text) {
+        case '<': cs_text_add(html, "&lt;"); break;
+        case '>': cs_text_add(html, "&gt;"); break;
+        case '&': cs_text_add(html, "&amp;"); break;
+        case '"': cs_text_add(html, "&quot;"); break;
+        default: cs_text_add_bytes(html, text, 1); break;
+        }
+    }
+}
+
+static void fill_dim(const cs_sweep *s, size_t setting, const char *name, cs_text *html)
+{
+    char text[PART_BYTES];
+
+    for (size_t i = 0; i < s->n_dims; i++) {
+        if (strcmp(s->dims[i].name, name) == 0) {
+            cs_sweep_text(&s->dims[i], s->index[setting * s->n_dims + i], text, sizeof text);
+            cs_text_add(html, "<span class=\"num\" data-dim=\"");
+            cs_html_text(html, name);
+            cs_text_add(html, "\">");
+            cs_html_text(html, text);
+            cs_text_add(html, "</span>");
+        }
+    }
+}
+
+/* The value of a place of an algorithm. */
+static void fill_value(const cs_answers *a, size_t setting, const char *kind, size_t algorithm,
+                       cs_text *html)
+{
+    const cs_sweep *s       = a->sweep;
+    double          time_s  = exposed_s(s, setting, algorithm);
+    double          bound_s = cs_answer_bound_s(s, setting, algorithm);
+    size_t          base    = algorithm_named(s, a->baseline);
+    char            text[CS_PAGE_NUMBER_BYTES];
+
+    if (strcmp(kind, "time") == 0) {
+        cs_page_number(CS_PAGE_S, time_s, text);
+    } else if (strcmp(kind, "elapsed") == 0) {
+        cs_page_number(CS_PAGE_S, cs_sweep_at(s, setting, algorithm, column(s, "elapsed_s")), text);
+    } else if (strcmp(kind, "critical") == 0) {
+        cs_page_number(CS_PAGE_S, cs_sweep_at(s, setting, algorithm, column(s, "critical_delay_s")),
+                       text);
+    } else if (strcmp(kind, "gap") == 0) {
+        cs_page_number(CS_PAGE_RATIO, cs_sweep_at(s, setting, algorithm, column(s, "gap")), text);
+    } else if (strcmp(kind, "above") == 0) {
+        cs_page_percent(time_s / bound_s - 1, text);
+    } else if (strcmp(kind, "left") == 0) {
+        cs_page_percent(1 - bound_s / time_s, text);
+    } else {
+        double base_s = base < s->n_algorithms ? exposed_s(s, setting, base) : (double)NAN;
+        cs_page_percent(1 - time_s / base_s, text);
+    }
+    cs_html_text(html, text);
+}
+
+static void fill_place(const cs_answers *a, size_t setting, const char *kind, const char *name,
+                       cs_text *html)
+{
+    const cs_sweep *s         = a->sweep;
+    size_t          algorithm = algorithm_named(s, name), best = cs_answer_best(s, setting);
+    char            text[CS_PAGE_NUMBER_BYTES];
+
+    if (strcmp(kind, "dim") == 0) {
+        fill_dim(s, setting, name, html);
+    } else if (strcmp(kind, "bound") == 0) {
+        cs_page_number(CS_PAGE_S,
+                       best < s->n_algorithms ? cs_answer_bound_s(s, setting, best) : (double)NAN,
+                       text);
+        cs_html_text(html, text);
+    } else if (strcmp(kind, "run") == 0) {
+        cs_text_add(html, "<b class=\"run\" data-algorithm=\"");
+        cs_html_text(html, name);
+        cs_text_add(html, "\">");
+        cs_html_text(html, title_of(name));
+        cs_text_add(html, "</b>");
+    } else if (strcmp(kind, "name") == 0) {
+        cs_html_text(html, title_of(name));
+    } else if (algorithm < s->n_algorithms) {
+        fill_value(a, setting, kind, algorithm, html);
+    }
+}
+
+cs_status cs_answer_text(const cs_answers *a, size_t setting, const char *text, cs_text *html,
+                         cs_error *err)
+{
+    char   place[KEY_BYTES], letter[2] = "";
+    size_t length;
+
+    for (; *text != '\0'; text++) {
+        if (text[0] == '{' && text[1] == '{') {
+            cs_text_add(html, "{");
+            text++;
+            continue;
+        }
+        length = text[0] == '{' ? strcspn(text, "}") : 0;
+        if (length > 1 && length < sizeof place) {
+            (void)snprintf(place, sizeof place, "%.*s", (int)length - 1, text + 1);
+            char *colon = strchr(place, ':');
+            if (colon != NULL) {
+                *colon = '\0';
+            }
+            fill_place(a, setting, place, colon != NULL ? colon + 1 : "", html);
+            text += length;
+            continue;
+        }
+        letter[0] = *text;
+        cs_html_text(html, letter);
+    }
+    return cs_text_status(html, err);
+}
