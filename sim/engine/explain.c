@@ -8,24 +8,18 @@
 #include "engine/ports.h"
 #include "models/lib/serve.h"
 
-#define NOBODY        0xfffffffu /* 28 bits */
+#define NOBODY        CS_NO_CAUSE
 #define MAX_TRANSFERS 20000000u
 #define ROUNDING      1e-15
 #define RELAYED       1e-9 /* who comes so much behind a start was not waited for */
-
-/* What a transfer waited for. */
-typedef struct cause {
-    unsigned before : 28; /* index of the transfer, or NOBODY */
-    cs_wait  wait : 4;
-} cause;
 
 typedef struct search {
     const cs_scenario  *scenario;
     const cs_recording *recording;
     cs_ports            ports; /* only the numbering of the ports */
-    cs_arena            arena;
+    cs_arena            arena; /* of what is not handed out */
     uint32_t            n_slots;
-    cause              *causes;       /* [transfers] */
+    cs_cause           *causes;       /* [transfers] */
     uint32_t           *tx, *rx;      /* [n_ports] the transfer that ended last there, or NOBODY */
     uint32_t           *slot;         /* [n_ends][n_slots] the one that wrote it last */
     uint32_t            fence, last;  /* the last transfer before the last fence, and of all */
@@ -47,13 +41,13 @@ static uint32_t *new_marks(cs_arena *arena, size_t count)
     return marks;
 }
 
-static cs_status open_search(search *s, cs_error *err)
+static cs_status open_search(search *s, cs_arena *causes, cs_error *err)
 {
     size_t ends = cs_n_ends(&s->scenario->cluster);
 
     cs_ports_place(&s->ports, &s->scenario->cluster, CS_USES_SWITCH);
     s->n_slots = cs_recording_slots(s->recording);
-    s->causes  = CS_ARENA_NEW(&s->arena, cause, s->recording->n_transfers);
+    s->causes  = CS_ARENA_NEW(causes, cs_cause, s->recording->n_transfers);
     s->tx      = new_marks(&s->arena, s->ports.n_ports);
     s->rx      = new_marks(&s->arena, s->ports.n_ports);
     s->slot    = new_marks(&s->arena, ends * s->n_slots);
@@ -66,9 +60,9 @@ static cs_status open_search(search *s, cs_error *err)
 
 /* The best cause of a start so far. */
 typedef struct candidate {
-    cause  cause;
-    double start_s; /* of the transfer whose cause is looked for */
-    double end_s;   /* of the cause */
+    cs_cause cause;
+    double   start_s; /* of the transfer whose cause is looked for */
+    double   end_s;   /* of the cause */
 } candidate;
 
 /* Take a cause when it is later than the best one. What ended after the start was not waited for:
@@ -80,7 +74,7 @@ static void consider(const search *s, candidate *best, uint32_t index, cs_wait w
     double end_s    = end_of(s, index);
 
     if (index != NOBODY && end_s > best->end_s && end_s <= latest_s) {
-        best->cause = (cause){index & NOBODY, wait};
+        best->cause = (cs_cause){index & NOBODY, wait};
         best->end_s = end_s;
     }
 }
@@ -124,8 +118,8 @@ static double arrival_of(const search *s, uint32_t end)
 
 /* The cause with the latest end; the data before ports, because ties are common in lockstep and
  * the data tell more. The first part of a message waits for the data of all `parts`. */
-static cause cause_of(const search *s, const cs_transfer *t, size_t parts, double start_s,
-                      uint32_t tx, uint32_t rx)
+static cs_cause cause_of(const search *s, const cs_transfer *t, size_t parts, double start_s,
+                         uint32_t tx, uint32_t rx)
 {
     double    src = arrival_of(s, t->src), dst = arrival_of(s, t->dst);
     double    both_s = src > dst ? src : dst; /* behind the start of a rank that relays */
@@ -180,10 +174,8 @@ static void add_message(search *s, uint32_t first, size_t parts)
 
     s->causes[first] = cause_of(s, t, parts, s->recording->intervals[first].start_s, tx, rx);
     for (uint32_t k = 1; k < parts; k++) {
-        if (!cs_is_repeat(&t[k])) {
-            s->causes[first + k] = (cause){last & NOBODY, CS_WAIT_TX};
-            last                 = first + k;
-        }
+        s->causes[first + k] = (cs_cause){last & NOBODY, CS_WAIT_TX};
+        last                 = cs_is_repeat(&t[k]) ? last : first + k;
     }
     for (size_t k = 0; k < parts; k++) {
         mark_transfer(s, &t[k], tx, rx, last);
@@ -206,27 +198,23 @@ static void find_causes(search *s)
     }
 }
 
-static cs_status walk_back(const search *s, cs_arena *arena, const cs_path_step **steps_p,
-                           size_t *count_p, cs_error *err)
+/* Indices from the first transfer of the path to the one that ended last. */
+static cs_status walk_back(const search *s, cs_arena *arena, cs_causes *causes_p, cs_error *err)
 {
     size_t count = 0;
 
     for (uint32_t i = s->last; i != NOBODY; i = s->causes[i].before) {
         count++;
     }
-    cs_path_step *path = CS_ARENA_NEW(arena, cs_path_step, count + 1);
+    uint32_t *path = CS_ARENA_NEW(arena, uint32_t, count + 1);
     if (path == NULL) {
         return CS_NO_MEMORY(err, "the critical path");
     }
     size_t at = count;
     for (uint32_t i = s->last; i != NOBODY; i = s->causes[i].before) {
-        const cs_transfer *t    = &s->recording->transfers[i];
-        const cs_interval *when = &s->recording->intervals[i];
-        path[--at] = (cs_path_step){when->start_s, when->end_s, t->src,           t->dst,
-                                    t->chunk,      t->round,    s->causes[i].wait};
+        path[--at] = i;
     }
-    *steps_p = path;
-    *count_p = count;
+    *causes_p = (cs_causes){s->causes, path, count};
     return CS_OK;
 }
 
@@ -238,21 +226,48 @@ cs_status cs_critical_path_limit(const cs_recording *recording, cs_error *err)
                          "the critical path is kept for at most %u transfers", MAX_TRANSFERS);
 }
 
-cs_status cs_critical_path(const cs_recording *recording, const cs_scenario *scenario,
-                           cs_arena *arena, const cs_path_step **steps_p, size_t *count_p,
-                           cs_error *err)
+cs_status cs_causes_find(const cs_recording *recording, const cs_scenario *scenario,
+                         cs_arena *arena, cs_causes *causes_p, cs_error *err)
 {
     search    s      = {.scenario = scenario, .recording = recording};
     cs_status status = cs_critical_path_limit(recording, err);
 
     if (status == CS_OK) {
-        status = open_search(&s, err);
+        status = open_search(&s, arena, err);
     }
     if (status == CS_OK) {
         find_causes(&s);
-        status = walk_back(&s, arena, steps_p, count_p, err);
+        status = walk_back(&s, arena, causes_p, err);
     }
     cs_arena_free(&s.arena);
+    return status;
+}
+
+cs_status cs_critical_path(const cs_recording *recording, const cs_scenario *scenario,
+                           cs_arena *arena, const cs_path_step **steps_p, size_t *count_p,
+                           cs_error *err)
+{
+    cs_arena      scratch = {0};
+    cs_causes     found   = {0};
+    cs_path_step *steps   = NULL;
+    cs_status     status  = cs_causes_find(recording, scenario, &scratch, &found, err);
+
+    if (status == CS_OK) {
+        steps  = CS_ARENA_NEW(arena, cs_path_step, found.n_path + 1);
+        status = steps != NULL ? CS_OK : CS_NO_MEMORY(err, "the critical path");
+    }
+    for (size_t k = 0; k < found.n_path && steps != NULL; k++) {
+        uint32_t           i    = found.path[k];
+        const cs_transfer *t    = &recording->transfers[i];
+        const cs_interval *when = &recording->intervals[i];
+        steps[k] = (cs_path_step){when->start_s, when->end_s,         t->src, t->dst, t->chunk,
+                                  t->round,      found.causes[i].wait};
+    }
+    if (status == CS_OK) {
+        *steps_p = steps;
+        *count_p = found.n_path;
+    }
+    cs_arena_free(&scratch);
     return status;
 }
 

@@ -6,16 +6,21 @@
 
 #include <string.h>
 
-/* Are the NICs of the rank's server slow when the interval begins? */
-static bool is_slow(const cs_scenario *scenario, uint32_t rank, const cs_interval *when)
+/* Are the NICs of the rank's server slow when the interval begins? A switch has none. */
+static bool is_slow(const cs_scenario *scenario, uint32_t end, const cs_interval *when)
 {
     size_t             n;
-    const cs_capacity *steps = cs_capacity_of(scenario, rank, &n);
+    const cs_capacity *steps;
 
+    if (cs_is_switch(&scenario->cluster, end)) {
+        return false;
+    }
+    steps = cs_capacity_of(scenario, end, &n);
     return cs_slowdown_at(steps, n, when->start_s) > 1;
 }
 
-static uint32_t stage_of(const cs_scenario *scenario, const cs_transfer *t, const cs_interval *when)
+uint32_t cs_grid_stage_of(const cs_scenario *scenario, const cs_transfer *t,
+                          const cs_interval *when)
 {
     bool          is_nic = cs_transfer_fabric(t) == CS_NIC;
     bool          from   = is_nic && is_slow(scenario, t->src, when);
@@ -71,7 +76,7 @@ static cs_status find_stages(cs_grid *grid, const cs_scenario *scenario, cs_erro
         return CS_NO_MEMORY(err, "the picture of a schedule");
     }
     for (size_t i = 0; i < r->n_transfers; i++) {
-        grid->stages[i] = stage_of(scenario, &r->transfers[i], &r->intervals[i]);
+        grid->stages[i] = cs_grid_stage_of(scenario, &r->transfers[i], &r->intervals[i]);
         grid->is_used[cs_transfer_fabric(&r->transfers[i])] = true;
     }
     return CS_OK;

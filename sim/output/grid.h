@@ -56,6 +56,10 @@ CS_MUST_CHECK cs_status cs_grid_fill(cs_grid *grid, const cs_job *job, cs_error 
 
 void cs_grid_free(cs_grid *grid);
 
+/* What a transfer is for: below CS_GRID_STAGES. */
+uint32_t cs_grid_stage_of(const cs_scenario *scenario, const cs_transfer *t,
+                          const cs_interval *when);
+
 /* Which names fit a run. */
 typedef struct cs_grid_names {
     bool is_plain; /* nobody is slow: the operations alone */

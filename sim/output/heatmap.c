@@ -9,12 +9,10 @@
 #include "output/usage.h"
 
 #include "base/alloc.h"
-#include "cs/topology.h"
 #include "output/svg.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Pixels. */
@@ -52,116 +50,27 @@ typedef struct picture {
     size_t           n_bins;
 } picture;
 
-typedef struct weight {
-    double share; /* of its capacity, over the run */
-    size_t row;
-} weight;
-
-static int heavier(const void *left, const void *right)
-{
-    const weight *a = left, *b = right;
-    if (a->share != b->share) {
-        return a->share > b->share ? -1 : 1;
-    }
-    return (a->row > b->row) - (a->row < b->row);
-}
-
-static int by_row(const void *left, const void *right)
-{
-    const weight *a = left, *b = right;
-    return (a->row > b->row) - (a->row < b->row);
-}
-
-/* The busiest links in their own order. */
-static cs_status choose_links(picture *p, const cs_usage_panel *panel)
-{
-    weight *weights = CS_NEW(weight, panel->n_rows);
-    size_t  n       = 0, shown;
-
-    if (weights == NULL) {
-        return CS_ENOMEM;
-    }
-    for (size_t r = 0; r < panel->n_rows; r++) {
-        weights[n] = (weight){
-            cs_usage_bytes(p->usage, panel, r) / cs_usage_capacity_Bps(p->usage, panel, r), r};
-        n += weights[n].share > 0;
-    }
-    qsort(weights, n, sizeof *weights, heavier);
-    shown = n < CS_HEATMAP_MOST_LINKS ? n : CS_HEATMAP_MOST_LINKS;
-    qsort(weights, shown, sizeof *weights, by_row);
-    for (size_t i = 0; i < shown; i++) {
-        p->rows[p->n_rows++] = (heat_row){.panel = panel, .row = weights[i].row};
-    }
-    p->n_links_left_out = panel->n_rows - shown;
-    cs_free(weights);
-    return CS_OK;
-}
-
-static bool carried_something(const picture *p, uint32_t fabric)
-{
-    const cs_usage_panel *panel = &p->usage->panels[2 * (size_t)fabric];
-    double                bytes = 0;
-
-    for (size_t r = 0; r < panel->n_rows; r++) {
-        bytes += cs_usage_bytes(p->usage, panel, r);
-    }
-    return bytes > 0;
-}
-
+/* All ports of fabrics that carried something, and the links that were most in use. */
 static cs_status choose_rows(picture *p)
 {
+    size_t *rows = CS_NEW(size_t, p->usage->n_rows), n = 0;
+
+    if (rows == NULL) {
+        return CS_ENOMEM;
+    }
     for (size_t k = 0; k < p->usage->n_panels; k++) {
         const cs_usage_panel *panel = &p->usage->panels[k];
-        if (panel->is_links) {
-            CS_TRY(choose_links(p, panel));
-        } else if (carried_something(p, panel->fabric)) {
-            for (size_t r = 0; r < panel->n_rows; r++) {
-                p->rows[p->n_rows] = (heat_row){.panel = panel, .row = r};
-                p->n_rows += cs_usage_ports(p->usage, panel, r) > 0;
-            }
+        if (cs_usage_shown(p->usage, panel, CS_HEATMAP_MOST_LINKS, rows, &n) != CS_OK) {
+            cs_free(rows);
+            return CS_ENOMEM;
         }
+        for (size_t i = 0; i < n; i++) {
+            p->rows[p->n_rows++] = (heat_row){.panel = panel, .row = rows[i]};
+        }
+        p->n_links_left_out += panel->is_links ? panel->n_rows - n : 0;
     }
+    cs_free(rows);
     return CS_OK;
-}
-
-static void link_row_name(const picture *p, const heat_row *row, char *text, size_t text_bytes)
-{
-    const cs_topology *t     = p->usage->scenario->cluster.topology;
-    uint32_t           first = (uint32_t)row->row * row->panel->per_row;
-    size_t             n     = cs_usage_ports(p->usage, row->panel, row->row);
-
-    if (n > 1) {
-        (void)snprintf(text, text_bytes, "links %u .. %zu", first, first + n - 1);
-    } else {
-        t->kind->link_name(t, first, text, text_bytes);
-    }
-}
-
-static void row_name(const picture *p, const heat_row *row, char *text, size_t text_bytes)
-{
-    const cs_usage_panel *panel = row->panel;
-    const cs_cluster     *c     = &p->usage->scenario->cluster;
-    uint32_t              g = c->gpus_per_server, each = panel->each;
-    uint32_t              first       = (uint32_t)(row->row / each) * panel->per_row;
-    uint32_t              last        = first + panel->per_row - 1;
-    bool                  are_servers = cs_is_even(c) && g > 1 && panel->per_row % g == 0;
-
-    last = last < c->n_ranks ? last : c->n_ranks - 1;
-    if (panel->is_links) {
-        link_row_name(p, row, text, text_bytes);
-    } else if (each > 1) {
-        (void)snprintf(text, text_bytes, "rank %u %s %u", first, panel->sends ? "→" : "←",
-                       cs_server_first(c, cs_server_of(c, first)) + (uint32_t)(row->row % each));
-    } else if (first == last) {
-        (void)snprintf(text, text_bytes, "rank %u", first);
-    } else if (are_servers && last - first < g) {
-        (void)snprintf(text, text_bytes, "server %u", cs_server_of(c, first));
-    } else if (are_servers) {
-        (void)snprintf(text, text_bytes, "servers %u .. %u", cs_server_of(c, first),
-                       cs_server_of(c, last));
-    } else {
-        (void)snprintf(text, text_bytes, "ranks %u .. %u", first, last);
-    }
 }
 
 static void place_rows(picture *p, double top)
@@ -186,13 +95,11 @@ static void find_left(picture *p)
 
     p->left = LEAST_LEFT;
     for (size_t i = 0; i < p->n_rows; i++) {
-        row_name(p, &p->rows[i], name, sizeof name);
+        cs_usage_row_name(p->usage, p->rows[i].panel, p->rows[i].row, "rank", name, sizeof name);
         p->left = fmax(p->left, ceil(CHARACTER * fmin((double)strlen(name), MOST_NAME)) + 12);
     }
 }
 
-/* Choose and place the rows: all ports of fabrics that carried something, and the links that were
- * most in use. */
 static cs_status choose_and_place(picture *p)
 {
     p->rows = CS_NEW(heat_row, p->usage->n_rows);
@@ -404,7 +311,7 @@ static void add_row(const picture *p, size_t i, size_t place)
     double          bytes, capacity_Bps = cs_usage_capacity_Bps(p->usage, row->panel, row->row);
     char            name[96], amount[32];
 
-    row_name(p, row, name, sizeof name);
+    cs_usage_row_name(p->usage, row->panel, row->row, "rank", name, sizeof name);
     bytes = cs_usage_bytes(p->usage, row->panel, row->row);
     quantity(bytes, amount, sizeof amount);
     add_late(p, row);

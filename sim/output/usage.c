@@ -2,9 +2,12 @@
 /* Bytes of messages, counted into bins while the run goes on. */
 #include "output/usage.h"
 
+#include "base/alloc.h"
 #include "cs/topology.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_LINK_ROWS = 4096, ENOUGH_SERVERS = 8 };
@@ -274,6 +277,119 @@ double cs_usage_share(const cs_usage *usage, const cs_usage_panel *panel, size_t
         return 0;
     }
     return usage->bytes[panel->first_row + row][bin] / (capacity_Bps * width_s);
+}
+
+typedef struct weight {
+    double share; /* of its capacity, over the run */
+    size_t row;
+} weight;
+
+static int heavier(const void *left, const void *right)
+{
+    const weight *a = left, *b = right;
+    if (a->share != b->share) {
+        return a->share > b->share ? -1 : 1;
+    }
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+static int by_row(const void *left, const void *right)
+{
+    const weight *a = left, *b = right;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* The busiest links in their own order. */
+static cs_status busiest_links(const cs_usage *usage, const cs_usage_panel *panel, size_t most,
+                               size_t *rows, size_t *n_p)
+{
+    weight *weights = CS_NEW(weight, panel->n_rows);
+    size_t  n       = 0;
+
+    if (weights == NULL) {
+        return CS_ENOMEM;
+    }
+    for (size_t r = 0; r < panel->n_rows; r++) {
+        weights[n] =
+            (weight){cs_usage_bytes(usage, panel, r) / cs_usage_capacity_Bps(usage, panel, r), r};
+        n += weights[n].share > 0;
+    }
+    qsort(weights, n, sizeof *weights, heavier);
+    n = n < most ? n : most;
+    qsort(weights, n, sizeof *weights, by_row);
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = weights[i].row;
+    }
+    *n_p = n;
+    cs_free(weights);
+    return CS_OK;
+}
+
+static bool carried_something(const cs_usage *usage, uint32_t fabric)
+{
+    const cs_usage_panel *panel = &usage->panels[2 * (size_t)fabric];
+    double                bytes = 0;
+
+    for (size_t r = 0; r < panel->n_rows; r++) {
+        bytes += cs_usage_bytes(usage, panel, r);
+    }
+    return bytes > 0;
+}
+
+cs_status cs_usage_shown(const cs_usage *usage, const cs_usage_panel *panel, size_t most_links,
+                         size_t *rows, size_t *n_p)
+{
+    if (panel->is_links) {
+        return busiest_links(usage, panel, most_links, rows, n_p);
+    }
+    *n_p         = 0;
+    bool is_used = carried_something(usage, panel->fabric);
+    for (size_t r = 0; r < panel->n_rows && is_used; r++) {
+        rows[*n_p] = r;
+        *n_p += cs_usage_ports(usage, panel, r) > 0;
+    }
+    return CS_OK;
+}
+
+static void name_link(const cs_usage *usage, const cs_usage_panel *panel, size_t row, char *text,
+                      size_t text_bytes)
+{
+    const cs_topology *t     = usage->scenario->cluster.topology;
+    uint32_t           first = (uint32_t)row * panel->per_row;
+    size_t             n     = cs_usage_ports(usage, panel, row);
+
+    if (n > 1) {
+        (void)snprintf(text, text_bytes, "links %u .. %zu", first, first + n - 1);
+    } else {
+        t->kind->link_name(t, first, text, text_bytes);
+    }
+}
+
+void cs_usage_row_name(const cs_usage *usage, const cs_usage_panel *panel, size_t row,
+                       const char *rank, char *text, size_t text_bytes)
+{
+    const cs_cluster *c = &usage->scenario->cluster;
+    uint32_t          g = c->gpus_per_server, each = panel->each;
+    uint32_t          first       = (uint32_t)(row / each) * panel->per_row;
+    uint32_t          last        = first + panel->per_row - 1;
+    bool              are_servers = cs_is_even(c) && g > 1 && panel->per_row % g == 0;
+
+    last = last < c->n_ranks ? last : c->n_ranks - 1;
+    if (panel->is_links) {
+        name_link(usage, panel, row, text, text_bytes);
+    } else if (each > 1) {
+        (void)snprintf(text, text_bytes, "%s %u %s %u", rank, first, panel->sends ? "→" : "←",
+                       cs_server_first(c, cs_server_of(c, first)) + (uint32_t)(row % each));
+    } else if (first == last) {
+        (void)snprintf(text, text_bytes, "%s %u", rank, first);
+    } else if (are_servers && last - first < g) {
+        (void)snprintf(text, text_bytes, "server %u", cs_server_of(c, first));
+    } else if (are_servers) {
+        (void)snprintf(text, text_bytes, "servers %u .. %u", cs_server_of(c, first),
+                       cs_server_of(c, last));
+    } else {
+        (void)snprintf(text, text_bytes, "%ss %u .. %u", rank, first, last);
+    }
 }
 
 void cs_usage_free(cs_usage *usage)

@@ -70,6 +70,17 @@ double cs_usage_bytes(const cs_usage *usage, const cs_usage_panel *panel, size_t
  * a port at rates that change. */
 double cs_usage_share(const cs_usage *usage, const cs_usage_panel *panel, size_t row, size_t bin);
 
+/* The rows of a panel that are worth a look, in their order, into `rows`, which has room for all of
+ * them: of ports, all that there are where their fabric carried something; of links, the
+ * `most_links` that were most in use. CS_ENOMEM, without a record. */
+CS_MUST_CHECK cs_status cs_usage_shown(const cs_usage *usage, const cs_usage_panel *panel,
+                                       size_t most_links, size_t *rows, size_t *n_p);
+
+/* "rank 0", "rank 0 → 3", "server 1", "ranks 8 .. 15", a link: of whom the row is, where `rank` is
+ * what a rank is called. Cut where it does not fit. */
+void cs_usage_row_name(const cs_usage *usage, const cs_usage_panel *panel, size_t row,
+                       const char *rank, char *text, size_t text_bytes);
+
 void cs_usage_free(cs_usage *usage);
 
 /* ---- as a picture (heatmap.c) ---- */

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { BEST_LEVEL = 9, MOST_VALUES = 1 << 28 };
+/* Of zlib: 9 takes four times as long for the columns of 100,000 transfers and saves 6 %. */
+enum { LEVEL = 7, MOST_VALUES = 1 << 28 };
 
 static const struct {
     const char *name;
@@ -74,7 +75,7 @@ static cs_status finish(cs_text *json, cs_pack_type type, unsigned char *raw, si
     bool           packed    = false;
 
     if (z != NULL) {
-        packed = compress2(z, &z_bytes, raw, raw_bytes, BEST_LEVEL) == Z_OK;
+        packed = compress2(z, &z_bytes, raw, raw_bytes, LEVEL) == Z_OK;
     }
     if (packed) {
         cs_text_add(json, "{\"type\":\"%s\",\"n\":%zu,%s\"z\":\"", types[type].name, n,

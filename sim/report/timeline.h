@@ -19,9 +19,19 @@ typedef struct cs_timeline_name {
 
 /* Replay and verify a job and add its object. Where there are too many transfers, those of the
  * critical path, of late and slow ranks and of the busiest ranks stay, and `thinned` says how many
- * do. CS_ENOTSUP where it has too many to be replayed for a picture, CS_EWRONG where its schedule
- * is wrong. The same job gives the same bytes. O(transfers). */
+ * do: all of a rank or, but for the path, none. CS_ENOTSUP where it has too many to be replayed for
+ * a picture, or more than 65,536 ranks and switches, CS_EWRONG where its schedule is wrong. The
+ * same job gives the same bytes. O(transfers log transfers).
+ *
+ * Two transfers share a port where they have an end, its direction and the fabric in common; so the
+ * links of a mesh are sub-lanes of one port here. An exchange lies in one sub-lane of both
+ * directions at either end. A transfer without length has one tick. */
 CS_MUST_CHECK cs_status cs_timeline_json(cs_text *json, const cs_job *job,
                                          const cs_timeline_name *name, cs_error *err);
+
+/* The same with another limit of transfers. */
+CS_MUST_CHECK cs_status cs_timeline_json_most(cs_text *json, const cs_job *job,
+                                              const cs_timeline_name *name, size_t most,
+                                              cs_error *err);
 
 #endif

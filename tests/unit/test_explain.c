@@ -35,6 +35,28 @@ static double record(cs_recording *recording)
     return outcome.elapsed_s;
 }
 
+/* Of every transfer, not of those on the path alone: its cause ended when it began, or a rank came
+ * then; a cause stands before its transfer. */
+static void expect_causes(const cs_recording *recording, double rounding_s)
+{
+    cs_arena  arena = {0};
+    cs_causes found = {0};
+
+    cr_assert_eq(cs_causes_find(recording, &scene.scenario, &arena, &found, NULL), CS_OK);
+    for (size_t i = 0; i < recording->n_transfers; i++) {
+        uint32_t before   = found.causes[i].before;
+        double   start_s  = recording->intervals[i].start_s;
+        double   before_s = before != CS_NO_CAUSE ? recording->intervals[before].end_s : 0;
+        cr_assert(before == CS_NO_CAUSE || before < i);
+        cr_assert(fabs(start_s - before_s) <= rounding_s || is_arrival(start_s) ||
+                      recording->transfers[i].bytes == 0,
+                  "%s: transfer %zu begins at %.17g s and waited for %s, which ended at %.17g s",
+                  ct_scene_text(&scene), i, start_s, cs_wait_text(found.causes[i].wait), before_s);
+        cr_assert((before == CS_NO_CAUSE) == (found.causes[i].wait == CS_WAIT_ARRIVAL));
+    }
+    cs_arena_free(&arena);
+}
+
 static void expect_no_hole(void)
 {
     const cs_path_step *steps     = NULL;
@@ -46,6 +68,7 @@ static void expect_no_hole(void)
     cr_assert_eq(cs_critical_path(&recording, &scene.scenario, &arena, &steps, &count, NULL),
                  CS_OK);
     cr_assert_gt(count, 0);
+    expect_causes(&recording, rounding_s);
     for (size_t i = 0; i < count; i++) {
         double start_s = steps[i].start_s, before_s = i > 0 ? steps[i - 1].end_s : 0;
         cr_assert(
@@ -123,6 +146,20 @@ Test(explain, what_is_kept_twice_travels_once)
     cr_assert_eq(count, 3, "%zu", count);
     cr_assert(steps[1].src == 1 && steps[1].chunk == 0 && steps[1].wait == CS_WAIT_DATA);
     cr_assert(steps[2].chunk == 1 && steps[2].wait == CS_WAIT_TX);
+    cs_causes found = {0};
+    cr_assert_eq(cs_causes_find(&recording, &three, &arena, &found, NULL), CS_OK);
+    static const uint32_t path[]   = {0, 2, 3};
+    static const cs_cause causes[] = {
+        {CS_NO_CAUSE, CS_WAIT_ARRIVAL}, {0, CS_WAIT_TX}, {0, CS_WAIT_DATA}, {2, CS_WAIT_TX}};
+    cr_assert_eq(found.n_path, 3);
+    for (size_t i = 0; i < 3; i++) {
+        cr_expect_eq(found.path[i], path[i]);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        cr_expect(found.causes[i].before == causes[i].before &&
+                      found.causes[i].wait == causes[i].wait,
+                  "transfer %zu", i);
+    }
     cs_recording_free(&recording);
     cs_arena_free(&arena);
 }
