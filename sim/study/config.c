@@ -336,8 +336,8 @@ void cs_config_appended_path(const cs_config *config, const char *path, char *el
 {
     char    array[CS_PATH_BYTES];
     cs_path steps;
-    json_t *node = cs_path_parse(path, &steps, NULL) == CS_OK ? cs_tree_at(config->tree, &steps)
-                                                              : NULL;
+    json_t *node =
+        cs_path_parse(path, &steps, NULL) == CS_OK ? cs_tree_at(config->tree, &steps) : NULL;
 
     (void)snprintf(array, sizeof array, "%.*s", (int)(strlen(path) - 2), path);
     cs_path_add_index(element, array, json_array_size(node));

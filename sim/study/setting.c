@@ -270,7 +270,8 @@ static cs_status read_reals(const cs_field *row, const char *first, const char *
     char   one[WORD_BYTES + 1];
     double scale = 1;
 
-    *r = (real_range){.factor = 1, .unit = *unit_of(first) != '\0' ? unit_of(first) : unit_of(last)};
+    *r =
+        (real_range){.factor = 1, .unit = *unit_of(first) != '\0' ? unit_of(first) : unit_of(last)};
     CS_TRY(parse_real(row, first, &r->first, origin, err));
     CS_TRY(parse_real(row, last, &r->last, origin, err));
     (void)snprintf(one, sizeof one, "1%s", r->unit);
@@ -295,16 +296,16 @@ static cs_status read_reals(const cs_field *row, const char *first, const char *
 static cs_status add_reals(json_t *array, const cs_field *row, const real_range *r,
                            const char *origin, cs_error *err)
 {
-    const double end = r->last * (1 + 1e-9);
+    const double end   = r->last * (1 + 1e-9);
     double       value = r->first;
 
+    if (r->step > 0 && (r->last - r->first) / r->step >= CS_CONFIG_MAX_CASES) {
+        return CS_FAIL(err, CS_EINVAL, origin, "a range of more than %d values",
+                       CS_CONFIG_MAX_CASES);
+    }
     for (size_t i = 0; value <= end; i++) {
         char    text[WORD_BYTES];
         json_t *node = NULL;
-        if (i == CS_CONFIG_MAX_CASES) {
-            return CS_FAIL(err, CS_EINVAL, origin, "a range of more than %d values",
-                           CS_CONFIG_MAX_CASES);
-        }
         (void)snprintf(text, sizeof text, "%.12g%s", value, r->unit);
         CS_TRY(node_of(row, text, true, origin, &node, err));
         if (json_array_append_new(array, node) != 0) {
@@ -328,12 +329,13 @@ static cs_status add_range_of_reals(json_t *array, const cs_field *row, const ch
         CS_TRY(read_reals(row, first, last, step, &r, &is_ok, origin, err));
     }
     if (!is_ok) {
-        return CS_FAIL(err, CS_EINVAL, origin,
-                       "'%s' is no range: accepted are %s, from the smaller to the larger one, with "
-                       "x only from above 0",
-                       word,
-                       cs_field_unit(row) == CS_UNIT_TIME ? "10us:20ms:x2, 0ms:10ms:+1ms"
-                                                          : "1:8:x2, 1:4:+0.5");
+        return CS_FAIL(
+            err, CS_EINVAL, origin,
+            "'%s' is no range: accepted are %s, from the smaller to the larger one, with "
+            "x only from above 0",
+            word,
+            cs_field_unit(row) == CS_UNIT_TIME ? "10us:20ms:x2, 0ms:10ms:+1ms"
+                                               : "1:8:x2, 1:4:+0.5");
     }
     return add_reals(array, row, &r, origin, err);
 }
@@ -408,7 +410,7 @@ static cs_status refuse_form(const cs_setting *how, const char *text, const char
 
 /* "0=2@1ms:3ms" by the keys of "rank=slowdown@from:until". */
 typedef struct parts {
-    const cs_field *row; /* of the object */
+    const cs_field *row;         /* of the object */
     const char     *keys, *text; /* what is left; the text is NULL behind its end */
     bool            is_value;    /* what follows stands behind an equals sign */
     json_t         *object;
@@ -497,10 +499,8 @@ static cs_status set_parts(cs_config *config, const char *path, parts *p, const 
 static cs_status apply_parts(cs_config *config, const cs_setting *how, const char *text,
                              const char *origin, cs_error *err)
 {
-    parts     p      = {.row    = cs_key_at(how->path),
-                        .keys   = how->parts,
-                        .text   = text,
-                        .object = json_object()};
+    parts p = {
+        .row = cs_key_at(how->path), .keys = how->parts, .text = text, .object = json_object()};
     cs_status status = p.object != NULL ? CS_OK : no_memory(origin, err);
     bool      fits   = true;
 
