@@ -548,11 +548,10 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
 
 bool cs_data_is_input(const char *name)
 {
-    static const char *const inputs[]   = {"algorithm", "collective", "model",
-                                           "ranks",     "bytes",      "gpus_per_server"};
-    static const char *const neither[] = {"error",     "wrong",   "counters",
-                                          "decisions", "options", "model_options",
-                                          "scenario"};
+    static const char *const inputs[]  = {"algorithm", "collective", "model",
+                                          "ranks",     "bytes",      "gpus_per_server"};
+    static const char *const neither[] = {"error",   "wrong",         "counters", "decisions",
+                                          "options", "model_options", "scenario"};
 
     if (is_one_of(name, inputs, sizeof inputs / sizeof inputs[0])) {
         return true;

@@ -21,9 +21,9 @@ typedef struct cs_data_column {
 
 /* `{0}` may be freed. */
 typedef struct cs_data {
-    const char     *name; /* of the file, or "" */
-    bool            has_scenarios; /* set before it is filled: keep the column `scenario`, what a
-                                      row is in JSON */
+    const char *name;          /* of the file, or "" */
+    bool        has_scenarios; /* set before it is filled: keep the column `scenario`, what a
+                                  row is in JSON */
     size_t          n_rows, n_columns, row_room, column_room;
     cs_data_column *columns;
     double         *scratch; /* [row_room] for cs_data_values(): one thread looks at the data */
