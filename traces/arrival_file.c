@@ -2,13 +2,15 @@
 #include "traces/arrival_file.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/random.h"
+#include "input/folder.h"
+#include "input/gzip.h"
 #include "input/locate.h"
 #include "traces/arrival_formats.h"
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 /* Fail at a place of a text. */
 static cs_status refuse(const cs_arrival_text *text, int line, const char *message, cs_error *err)
@@ -43,7 +45,7 @@ static cs_status check_text(const cs_arrival_text *text, cs_error *err)
     const char *nul = text->length > 0 ? memchr(text->text, '\0', text->length) : NULL;
 
     if (text->length >= 2 && memcmp(text->text, "\x1f\x8b", 2) == 0) {
-        return refuse(text, 1, "is compressed with gzip: gunzip it first", err);
+        return refuse(text, 1, "is compressed with gzip twice: gunzip it first", err);
     }
     if (text->length >= 4 && memcmp(text->text, "\x28\xb5\x2f\xfd", 4) == 0) {
         return refuse(text, 1, "is compressed with zstd: decompress it first", err);
@@ -130,43 +132,116 @@ cs_status cs_arrival_texts_read(const cs_arrival_text *texts, size_t n,
     return CS_OK;
 }
 
+/* ---- files and folders ---- */
+
+#define ACCEPTED                                                                            \
+    "accepted are tables (iteration,rank,arrival_s), logs of StragglAR, JSON of PyTorch's " \
+    "profiler and Chrome traces, each also compressed with gzip"
+
 /* Files on their way into memory. */
 typedef struct loading {
     cs_arrival_text texts[CS_ARRIVAL_MAX_FILES];
     char           *names[CS_ARRIVAL_MAX_FILES], *data[CS_ARRIVAL_MAX_FILES]; /* owned */
     size_t          n, n_bytes;
+    cs_text         left_out; /* files of folders that are no traces, with commas between them */
 } loading;
 
+/* Has its first line a column of ranks? */
+static bool is_table(const cs_arrival_text *text)
+{
+    const char *at = text->text, *end = at + text->length;
+
+    while (at < end) {
+        const char *line = memchr(at, '\n', (size_t)(end - at));
+        size_t      n    = line != NULL ? (size_t)(line - at) : (size_t)(end - at);
+        if (n > 0 && *at != '#' && *at != '\r') {
+            bool has_cells = memchr(at, ',', n) != NULL || memchr(at, '|', n) != NULL;
+            bool has_ranks = false;
+            for (size_t i = 0; i + 4 <= n && !has_ranks; i++) {
+                has_ranks = strncasecmp(at + i, "rank", 4) == 0;
+            }
+            return has_cells && has_ranks;
+        }
+        at += n + 1;
+    }
+    return false;
+}
+
+static bool is_known(const cs_arrival_text *text)
+{
+    return is_json(text) || cs_stragglar_log_is(text->text, text->length) || is_table(text);
+}
+
+/* Read a file. One `in_folder` that is no trace is left out. */
+static cs_status load_file(loading *l, const char *name, bool in_folder, cs_error *err)
+{
+    char           *copy = cs_strdup(name), *data = NULL;
+    cs_arrival_text text = {.name = copy};
+    cs_status       status;
+
+    if (copy == NULL) {
+        return CS_NO_MEMORY(err, "a file's name");
+    }
+    status    = cs_gzip_read(name, CS_ARRIVAL_MAX_BYTES, &data, &text.length, err);
+    text.text = data;
+    if (status == CS_OK && l->n == CS_ARRIVAL_MAX_FILES) {
+        status = CS_FAIL(err, CS_EINVAL, "--trace", "more than %d files", CS_ARRIVAL_MAX_FILES);
+    }
+    if (status == CS_OK && (l->n_bytes += text.length) > CS_ARRIVAL_MAX_TOTAL) {
+        status = CS_FAIL(err, CS_EINVAL, "--trace", "more than 4 GiB in all files together");
+    }
+    bool is_taken = status == CS_OK && (!in_folder || is_known(&text));
+    if (!is_taken) {
+        if (status == CS_OK) {
+            cs_text_add(&l->left_out, "%s%s", l->left_out.length > 0 ? ", " : "", name);
+            l->n_bytes -= text.length;
+        }
+        cs_free(copy);
+        cs_free(data);
+        return status;
+    }
+    l->names[l->n]   = copy;
+    l->data[l->n]    = data;
+    l->texts[l->n++] = text;
+    return CS_OK;
+}
+
+static cs_status load_folder(loading *l, const char *path, cs_error *err)
+{
+    cs_folder folder;
+    size_t    before = l->n;
+    cs_status status = cs_folder_read(path, CS_ARRIVAL_MAX_FILES, &folder, err);
+
+    for (size_t i = 0; i < folder.n && status == CS_OK; i++) {
+        status = load_file(l, folder.paths[i], true, err);
+    }
+    if (status == CS_OK) {
+        status = cs_text_status(&l->left_out, err);
+    }
+    if (status == CS_OK && l->n == before) {
+        status = CS_FAIL(err, CS_EINVAL, path, "has no trace%s%.200s%s: " ACCEPTED,
+                         folder.n > 0 ? " (only " : "", folder.n > 0 ? l->left_out.data : "",
+                         folder.n > 0 ? ")" : "");
+    }
+    cs_folder_free(&folder);
+    return status;
+}
+
+/* One name of a list. */
 static cs_status load_one(loading *l, const char *path, size_t length, cs_error *err)
 {
-    char     *name = NULL, *data = NULL;
-    size_t    bytes  = 0;
-    cs_status status = CS_OK;
-
-    if (l->n == CS_ARRIVAL_MAX_FILES) {
-        return CS_FAIL(err, CS_EINVAL, "--trace", "more than %d files", CS_ARRIVAL_MAX_FILES);
-    }
     if (length == 0) {
         return CS_FAIL(err, CS_EINVAL, "--trace", "'%.80s' names no file", path);
     }
-    name = CS_NEW(char, length + 1);
+    char *name = CS_NEW(char, length + 1);
     if (name == NULL) {
         return CS_NO_MEMORY(err, "a file's name");
     }
     memcpy(name, path, length);
-    status = cs_file_read(name, CS_ARRIVAL_MAX_BYTES, &data, &bytes, err);
-    if (status == CS_OK && (l->n_bytes += bytes) > CS_ARRIVAL_MAX_TOTAL) {
-        status = CS_FAIL(err, CS_EINVAL, "--trace", "more than 4 GiB in all files together");
-    }
-    if (status != CS_OK) {
-        cs_free(name);
-        cs_free(data);
-        return status;
-    }
-    l->names[l->n]   = name;
-    l->data[l->n]    = data;
-    l->texts[l->n++] = (cs_arrival_text){.name = name, .text = data, .length = bytes};
-    return CS_OK;
+    cs_status status =
+        cs_folder_is(name) ? load_folder(l, name, err) : load_file(l, name, false, err);
+    cs_free(name);
+    return status;
 }
 
 static void loading_free(loading *l)
@@ -174,6 +249,9 @@ static void loading_free(loading *l)
     for (size_t i = 0; l != NULL && i < l->n; i++) {
         cs_free(l->names[i]);
         cs_free(l->data[i]);
+    }
+    if (l != NULL) {
+        cs_text_free(&l->left_out);
     }
     cs_free(l);
 }
@@ -189,6 +267,22 @@ static cs_status load_list(loading *l, const char *list, cs_error *err)
     return CS_OK;
 }
 
+/* The notes name what was left out. */
+static cs_status note_left_out(const loading *l, cs_arrival_trace *trace, cs_arrival_notes *notes,
+                               cs_error *err)
+{
+    if (l->left_out.length == 0) {
+        return CS_OK;
+    }
+    cs_text_add(&notes->text, "left out of folders, no traces: %s\n", l->left_out.data);
+    cs_status status = cs_text_status(&notes->text, err);
+    if (status != CS_OK) {
+        cs_arrival_trace_free(trace);
+        cs_arrival_notes_free(notes);
+    }
+    return status;
+}
+
 cs_status cs_arrival_files_load(const char *const *paths, size_t n,
                                 const cs_arrival_options *options, cs_arrival_trace *trace_p,
                                 cs_arrival_notes *notes_p, cs_error *err)
@@ -201,6 +295,9 @@ cs_status cs_arrival_files_load(const char *const *paths, size_t n,
     }
     if (status == CS_OK) {
         status = cs_arrival_texts_read(l->texts, l->n, options, trace_p, notes_p, err);
+    }
+    if (status == CS_OK) {
+        status = note_left_out(l, trace_p, notes_p, err);
     }
     loading_free(l);
     return status;

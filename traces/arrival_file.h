@@ -7,8 +7,9 @@
  *   NCCL traces     of PyTorch's profiler (Kineto), one file per rank
  *   timelines       Chrome traces of a rank's work
  *
- * traces/arrival_formats.h describes them. Files that are compressed are refused. Errors carry
- * file, line and column.
+ * traces/arrival_formats.h describes them. Files may be compressed with gzip. A folder stands for
+ * the files in it that have one of these forms, by name (input/folder.h); the notes name the
+ * others. Errors carry file, line and column.
  */
 #ifndef CS_TRACES_ARRIVAL_FILE_H
 #define CS_TRACES_ARRIVAL_FILE_H
@@ -17,12 +18,12 @@
 #include "traces/arrival_rows.h"
 
 enum { CS_ARRIVAL_MAX_FILES = 4096 };
-#define CS_ARRIVAL_MAX_BYTES ((size_t)256 << 20) /* of one file */
+#define CS_ARRIVAL_MAX_BYTES ((size_t)256 << 20) /* of one file, unpacked */
 #define CS_ARRIVAL_MAX_TOTAL ((size_t)4 << 30)   /* of all files together */
 
-/* Read a trace with the default options. `path` is one file, or several with commas between them
- * (NCCL traces: one per rank). On CS_OK the trace is the caller's (cs_arrival_trace_free); on
- * failure it is left alone. A file that cannot be read is CS_EIO. */
+/* Read a trace with the default options. `path` is one file or folder, or several with commas
+ * between them (NCCL traces: one per rank). On CS_OK the trace is the caller's
+ * (cs_arrival_trace_free); on failure it is left alone. A file that cannot be read is CS_EIO. */
 CS_MUST_CHECK cs_status cs_arrival_file_load(const char *path, cs_arrival_trace *trace_p,
                                              cs_error *err);
 

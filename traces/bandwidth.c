@@ -4,8 +4,8 @@
 #include "traces/bandwidth.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "cs/units.h"
+#include "input/gzip.h"
 
 #include <string.h>
 
@@ -205,7 +205,7 @@ cs_status cs_bandwidth_load(const char *path, bool has_servers, cs_bandwidth_tra
     char  *data   = NULL;
     size_t length = 0;
 
-    CS_TRY(cs_file_read(path, CS_BANDWIDTH_MAX_BYTES, &data, &length, err));
+    CS_TRY(cs_gzip_read(path, CS_BANDWIDTH_MAX_BYTES, &data, &length, err));
     cs_status status = cs_bandwidth_parse(data, length, path, has_servers, trace_p, err);
     cs_free(data);
     return status;

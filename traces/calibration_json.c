@@ -4,7 +4,7 @@
 #include "traces/calibration_json.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "input/gzip.h"
 #include "input/locate.h"
 #include "input/reader.h"
 #include "traces/log_line.h"
@@ -634,7 +634,7 @@ cs_status cs_calibration_load(const char *path, cs_calibration **calibration_p, 
     size_t                     length       = 0;
     cs_status                  status;
 
-    CS_TRY(cs_file_read(path, CS_LOG_MAX_BYTES, &text, &length, err));
+    CS_TRY(cs_gzip_read(path, CS_LOG_MAX_BYTES, &text, &length, err));
     if (is_measurement(text)) {
         cs_free(text);
         return cs_calibrate(&path, 1, &all_from_log, calibration_p, err);

@@ -4,8 +4,8 @@
 #include "traces/fault_history.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/random.h"
+#include "input/gzip.h"
 #include "input/locate.h"
 #include "input/reader.h"
 
@@ -368,7 +368,7 @@ cs_status cs_fault_history_load(const char *path, cs_fault_history *history_p, c
     char  *data   = NULL;
     size_t length = 0;
 
-    CS_TRY(cs_file_read(path, CS_FAULT_HISTORY_MAX_BYTES, &data, &length, err));
+    CS_TRY(cs_gzip_read(path, CS_FAULT_HISTORY_MAX_BYTES, &data, &length, err));
     cs_status status = cs_fault_history_parse(data, length, path, history_p, err);
     cs_free(data);
     return status;

@@ -248,7 +248,12 @@ static cs_status fill(cs_log_reader *reader, cs_error *err)
         return CS_OK;
     }
     memmove(reader->window, reader->window + reader->offset, left);
-    size_t added      = fread(reader->window + left, 1, WINDOW_BYTES - left, reader->file);
+    size_t added = 0;
+    if (reader->gzip != NULL) {
+        CS_TRY(cs_gzip_next(reader->gzip, reader->window + left, WINDOW_BYTES - left, &added, err));
+    } else {
+        added = fread(reader->window + left, 1, WINDOW_BYTES - left, reader->file);
+    }
     reader->offset    = 0;
     reader->length    = left + added;
     reader->is_at_end = reader->length < WINDOW_BYTES;
@@ -320,6 +325,16 @@ cs_status cs_log_reader_open(cs_log_reader *reader, const char *text, size_t len
     return make_room(reader, err);
 }
 
+/* Is it compressed? Then it is unpacked while it is read. */
+static cs_status open_gzip(cs_log_reader *reader, cs_error *err)
+{
+    char   begin[2];
+    size_t n = fread(begin, 1, sizeof begin, reader->file);
+
+    rewind(reader->file);
+    return cs_gzip_is(begin, n) ? cs_gzip_open(reader->file, &reader->gzip, err) : CS_OK;
+}
+
 cs_status cs_log_reader_open_file(cs_log_reader *reader, const char *path, cs_error *err)
 {
     struct stat info;
@@ -343,6 +358,7 @@ cs_status cs_log_reader_open_file(cs_log_reader *reader, const char *path, cs_er
         return CS_NO_MEMORY(err, "a part of a log");
     }
     reader->text = reader->window;
+    CS_TRY(open_gzip(reader, err));
     return fill(reader, err);
 }
 
@@ -351,6 +367,7 @@ void cs_log_reader_close(cs_log_reader *reader)
     if (reader->file != NULL) {
         (void)fclose(reader->file);
     }
+    cs_gzip_close(reader->gzip);
     cs_free(reader->window);
     cs_free(reader->clean);
     cs_free(reader->words);

@@ -12,6 +12,7 @@
 #define CS_TRACES_LOG_LINE_H
 
 #include "cs/error.h"
+#include "input/gzip.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,6 +42,7 @@ typedef struct cs_log_reader {
     size_t      length, offset;
     char       *clean, *words; /* owned */
     FILE       *file;          /* NULL: a text in memory; owned */
+    cs_gzip    *gzip;          /* what unpacks the file; NULL: it is not compressed; owned */
     char       *window;        /* what `text` is of a file; owned */
     bool        is_at_end;     /* of the file */
     cs_log_line line;
@@ -50,8 +52,8 @@ typedef struct cs_log_reader {
  * CS_LOG_MAX_BYTES and texts with NUL bytes (binary files, UTF-16). O(length). */
 cs_status cs_log_reader_open(cs_log_reader *reader, const char *text, size_t length, cs_error *err);
 
-/* Begin to read a file, of which no more is in memory than a line may be long. A file of any length
- * is read; NUL bytes are refused where they come. */
+/* Begin to read a file, which may be compressed with gzip, and of which no more is in memory than a
+ * line may be long. A file of any length is read; NUL bytes are refused where they come. */
 cs_status cs_log_reader_open_file(cs_log_reader *reader, const char *path, cs_error *err);
 
 /* The first character that is no blank, of what is not read yet; '\0' if there is none in reach. */

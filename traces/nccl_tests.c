@@ -10,9 +10,9 @@
 #include "traces/nccl_tests.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "cs/cluster.h"
 #include "cs/units.h"
+#include "input/gzip.h"
 #include "traces/log_line.h"
 #include "traces/nccl_reader.h"
 
@@ -770,7 +770,7 @@ cs_status cs_nccl_read(const char *path, uint32_t n_ranks, cs_nccl_logs *logs, c
 
     if (status == CS_OK && cs_log_reader_peek(&reader) == '{') {
         cs_log_reader_close(&reader);
-        CS_TRY(cs_file_read(path, CS_NCCL_JSON_BYTES, &text, &length, err));
+        CS_TRY(cs_gzip_read(path, CS_NCCL_JSON_BYTES, &text, &length, err));
         status = cs_nccl_json_parse(text, length, path, n_ranks, logs, err);
         cs_free(text);
         return status;

@@ -46,7 +46,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
     cs_status           status;
 
     if (j->choice.n_paths == 0) {
-        return CS_FAIL(err, CS_EINVAL, "arrivals", "needs a trace: arrivals FILE..");
+        return CS_FAIL(err, CS_EINVAL, "arrivals", "needs a trace: arrivals FILE|FOLDER..");
     }
     status = cs_arrival_files_load(j->choice.paths, j->choice.n_paths, &j->choice.options, &trace,
                                    &notes, err);
@@ -77,7 +77,7 @@ static int arrivals_run(int count, char *const *words)
 
 const cs_command cs_command_arrivals = {
     .name    = "arrivals",
-    .usage   = "arrivals FILE.. [options]",
+    .usage   = "arrivals FILE|FOLDER.. [options]",
     .summary = "who comes late in a trace of arrivals, how late and how reliably",
     .tables  = arrivals_tables,
     .run     = arrivals_run,

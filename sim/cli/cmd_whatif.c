@@ -70,7 +70,7 @@ static const cs_arg replay_args[] = {
     CS_ARG_LAST_ROW,
 };
 static const cs_arg trace_args[] = {
-    {.name = "trace", .value = "FILE[,FILE..]", .help = "arrivals: CSV, log of StragglAR, NCCL traces (repeatable)",
+    {.name = "trace", .value = "FILE|FOLDER[,..]", .help = "arrivals: CSV, log of StragglAR, NCCL traces, also compressed (repeatable)",
      .field = CS_ARG_LIST_FIELD(trace_choice, arrivals.paths, arrivals.n_paths, "trace")},
     TIME(period_s, "period", "time from call to call, for GPU-hours (as in the trace)", .is_above = true),
     TIME(agreement_s, "agreement", "what it costs to agree on who is late (0)", .min = 0),

@@ -77,12 +77,14 @@ cs_status cs_config_choice_apply_lists(const cs_config_choice *choice, const cs_
     return CS_OK;
 }
 
-/* Lists of several values are axes, which --set sweep would replace. */
-static cs_status keep_axes(const cs_config_choice *choice, cs_error *err)
+/* Several values are an axis, which --set sweep, option `i`, would replace: lists are set before
+ * everything else. */
+static cs_status keep_axes(const cs_config_choice *choice, size_t i, cs_error *err)
 {
     for (size_t j = 0; j < choice->n_set; j++) {
-        const cs_arg *arg = choice->set[j].arg;
-        if (arg->sets.form == CS_SET_LIST && strpbrk(choice->set[j].value, ",:.") != NULL) {
+        const cs_arg *arg       = choice->set[j].arg;
+        bool          is_before = arg->sets.form == CS_SET_LIST || j < i;
+        if (is_before && cs_setting_sweeps(&arg->sets, choice->set[j].value)) {
             return CS_FAIL(err, CS_EINVAL, "--set sweep",
                            "replaces what --%s has added: accepted is either of them", arg->name);
         }
@@ -99,7 +101,7 @@ static cs_status keep_added(const cs_config_choice *choice, size_t i, cs_error *
     size_t            n    = sets->form == CS_SET_BELOW ? strcspn(path, "=") : 0;
 
     if (n == strlen("sweep") && sets->path[0] == '\0' && strncmp(path, "sweep", n) == 0) {
-        CS_TRY(keep_axes(choice, err));
+        CS_TRY(keep_axes(choice, i, err));
     }
     for (size_t j = 0; j < i && n > 0 && sets->path[0] == '\0'; j++) {
         const char *list = choice->set[j].arg->sets.path, *end = strstr(list, "[]");

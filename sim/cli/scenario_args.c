@@ -36,7 +36,7 @@ const cs_arg cs_scenario_args[] = {
                "servers and the network between them: a preset or a file"),
     KEY(0, "calibration", "FILE", "calibration", "alpha and bandwidth from 'collsim calibrate', or a log of nccl-tests"),
     CS_ARG_KEY(0, "late", "RANK=TIME", "arrivals.late[]", CS_SET_PARTS, "rank=delay",
-               "rank arrives TIME after the first (repeatable)"),
+               "rank arrives TIME after the first: 7=1ms, 7=0s,1ms, 7=10us:20ms:x2 (repeatable)"),
 #define CS_FAULT(kind, key, least, most, slowdown, help, option, letter, option_help)              \
     CS_ARG_KEY(0, option, "RANK=" letter "[@FROM[:UNTIL]]", "faults[]", CS_SET_PARTS,              \
                "rank=" key "@from:until", option_help),                                            \

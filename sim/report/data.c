@@ -465,6 +465,28 @@ const cs_data_column *cs_data_find(const cs_data *data, const char *name)
     return NULL;
 }
 
+/* "delay" for "arrivals.late[0].delay_s": the end of a swept key without its unit, where only one
+ * column has it. */
+static const cs_data_column *find_by_end(const cs_data *data, const char *name)
+{
+    static const char *const units[] = {"", "_s", "_bytes", "_Bps"};
+    const cs_data_column    *found   = NULL;
+
+    for (size_t i = 0; i < data->n_columns; i++) {
+        const char *dot = strrchr(data->columns[i].name, '.'), *end = dot != NULL ? dot + 1 : "";
+        size_t      length = strlen(name);
+        bool        fits   = false;
+        for (size_t u = 0; u < sizeof units / sizeof units[0] && length > 0; u++) {
+            fits = fits || (strncmp(end, name, length) == 0 && strcmp(end + length, units[u]) == 0);
+        }
+        if (fits && found != NULL) {
+            return NULL;
+        }
+        found = fits ? &data->columns[i] : found;
+    }
+    return found;
+}
+
 cs_status cs_data_column_of(const cs_data *data, const char *name, const char *option,
                             const cs_data_column **column_p, cs_error *err)
 {
@@ -472,6 +494,9 @@ cs_status cs_data_column_of(const cs_data *data, const char *name, const char *o
     cs_status status;
 
     *column_p = cs_data_find(data, name);
+    if (*column_p == NULL) {
+        *column_p = find_by_end(data, name);
+    }
     if (*column_p != NULL) {
         return CS_OK;
     }
@@ -627,7 +652,7 @@ cs_status cs_data_keep(cs_data *data, const char *condition, const char *option,
     (void)snprintf(name, sizeof name, "%.*s", (int)(equals - condition), condition);
     CS_TRY(cs_data_column_of(data, name, option, &column, err));
     if (!column->has_words) {
-        CS_TRY(cs_data_parse(name, equals + 1, option, &value, err));
+        CS_TRY(cs_data_parse(column->name, equals + 1, option, &value, err));
     }
     for (size_t r = 0; r < data->n_rows; r++) {
         if (fits(column, r, equals + 1, value)) {

@@ -55,7 +55,9 @@ CS_MUST_CHECK cs_status cs_data_run(const cs_config *config, unsigned jobs, cs_d
 /* A column by its name; NULL: there is none. O(columns). */
 const cs_data_column *cs_data_find(const cs_data *data, const char *name);
 
-/* The same, but CS_EINVAL with all names where there is none; `option` is who asks. */
+/* The same, and by the last key of its path alone, without the unit, where only one column has it:
+ * "delay" for "arrivals.late[0].delay_s". CS_EINVAL with all names where there is none; `option` is
+ * who asks. */
 CS_MUST_CHECK cs_status cs_data_column_of(const cs_data *data, const char *name, const char *option,
                                           const cs_data_column **column_p, cs_error *err);
 

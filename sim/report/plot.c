@@ -23,16 +23,18 @@ enum {
     PANEL_HEIGHT = 340,
     HEAD         = 92,
     LEFT         = 88,
+    MAP_LEFT     = 112, /* with the name of the axis */
     RIGHT        = 24,
-    GAP          = 30,
-    FOOT         = 66
+    GAP          = 60,
+    FOOT         = 66,
+    MAP_NOTE     = 18 /* a line of words below the panels of a map */
 };
 
 /* What is drawn. */
 typedef struct drawing {
     const cs_data         *data;
     const cs_plot_request *asked;
-    const cs_data_column  *x, *y, *series, *panel, *elapsed, *exposed, *bound;
+    const cs_data_column  *x, *y, *series, *panel, *elapsed, *exposed, *bound, *critical;
     const cs_data_column  *inputs[MOST_INPUTS]; /* those that vary */
     size_t                 n_inputs;
     double                 panels[MOST_PANELS], all_series[MOST_SERIES];
@@ -44,6 +46,16 @@ typedef struct drawing {
 } drawing;
 
 /* ---- columns ---- */
+
+static int left_of(const drawing *d)
+{
+    return d->asked->is_heat ? MAP_LEFT : LEFT;
+}
+
+static int note_of(const drawing *d)
+{
+    return d->asked->is_heat ? MAP_NOTE : 0;
+}
 
 static size_t panels_of(const drawing *d)
 {
@@ -304,7 +316,8 @@ static void add_ticks(const drawing *d, const char *axis, const cs_data_column *
         int step = (last - first) / most + 1;
         for (int p = first; p <= last; p += step) {
             cs_data_text(c->name, ldexp(1, p), name);
-            cs_text_add(d->out, "%s'%s' %.17g", n++ > 0 ? ", " : "", name, ldexp(1, p));
+            cs_text_add(d->out, "%s'%s' %.17g", n++ > 0 ? ", " : "", has_names ? name : "",
+                        ldexp(1, p));
         }
     } else if (is_log) {
         int first = (int)floor(log10(low)), last = (int)floor(log10(high) + 1e-9);
@@ -313,7 +326,8 @@ static void add_ticks(const drawing *d, const char *axis, const cs_data_column *
                 double value = nices[i] * pow(10, p);
                 if (value >= low * 0.999 && value <= high * 1.001) {
                     cs_data_text(c->name, value, name);
-                    cs_text_add(d->out, "%s'%s' %.17g", n++ > 0 ? ", " : "", name, value);
+                    cs_text_add(d->out, "%s'%s' %.17g", n++ > 0 ? ", " : "", has_names ? name : "",
+                                value);
                 }
             }
         }
@@ -326,7 +340,7 @@ static void add_ticks(const drawing *d, const char *axis, const cs_data_column *
         for (unsigned i = 0; i < MOST_TICKS && i * unit <= high * 1.001; i++) {
             double value = i * unit;
             cs_data_text(c->name, value, name);
-            cs_text_add(d->out, "%s'%s' %.17g", n++ > 0 ? ", " : "", name, value);
+            cs_text_add(d->out, "%s'%s' %.17g", n++ > 0 ? ", " : "", has_names ? name : "", value);
         }
     }
     cs_text_add(d->out, ")\n");
@@ -414,8 +428,9 @@ static cs_status find_reference(const drawing *d, size_t *reference_p, cs_error 
                : CS_FAIL(err, CS_EINVAL, "--ratio-to", "there are no rows of '%s'", name);
 }
 
-/* One block of data for each curve, and one of the bound: $P0S0, $P0B. */
-static cs_status add_data(drawing *d, size_t n, size_t reference)
+/* One block of data for each curve, and one of the bound: $P0S0, $P0B. `drawn`: which series have a
+ * point. */
+static cs_status add_data(drawing *d, size_t n, size_t reference, bool *drawn)
 {
     size_t panels = panels_of(d), series = d->n_series > 0 ? d->n_series : 1;
 
@@ -431,6 +446,7 @@ static cs_status add_data(drawing *d, size_t n, size_t reference)
                 y = reference != SIZE_MAX ? y / reference_at(d, n, p, reference, at(d->x, row)) : y;
                 if (isfinite(y)) {
                     cs_text_add(d->out, "%.17g %.17g\n", at(d->x, row), y);
+                    drawn[s]  = true;
                     d->low_y  = y > 0 ? fmin(d->low_y, y) : d->low_y;
                     d->high_y = fmax(d->high_y, y);
                 }
@@ -516,12 +532,15 @@ static void add_style(const drawing *d, size_t series, bool has_points)
 
 #define BOUND_STYLE " with lines lc rgb '" CS_LOOK_INK "' lw 2 dt (3,3)"
 
-static void add_key(const drawing *d, bool has_bound, bool has_points)
+static void add_key(const drawing *d, const bool *drawn, bool has_bound, bool has_points)
 {
     size_t series = d->n_series > 0 ? d->n_series : 1;
     char   word[VALUE_BYTES];
 
     for (size_t s = 0; s < series; s++) {
+        if (!drawn[s]) {
+            continue;
+        }
         cs_text_add(d->out, ", \\\n  keyentry");
         add_style(d, s, has_points);
         if (d->n_series > 0) {
@@ -553,7 +572,13 @@ static void add_plots(const drawing *d, size_t panel, bool has_bound, bool has_p
     cs_text_add(d->out, "\n");
 }
 
-static void add_title(const drawing *d, const char *what)
+/* The size of letters, 14 or what makes them as wide as the picture: 0.78 pixels a point. */
+static double letters_for(const cs_text *title, const cs_plot *plot)
+{
+    return fmax(6, fmin(14, 1.28 * plot->width / (double)(title->length + 1)));
+}
+
+static void add_title(const drawing *d, const cs_plot *plot, const char *what)
 {
     cs_text common = {0}, title = {0};
 
@@ -568,7 +593,8 @@ static void add_title(const drawing *d, const char *what)
     if (!d->out->failed) {
         cs_text_add(d->out, "set label 1 ");
         cs_gnuplot_quoted(d->out, title.data);
-        cs_text_add(d->out, " at screen 0.5, screen TITLE center font ',14'\n");
+        cs_text_add(d->out, " at screen 0.5, screen TITLE center font ',%.3g'\n",
+                    letters_for(&title, plot));
     }
     cs_text_free(&common);
     cs_text_free(&title);
@@ -584,6 +610,7 @@ static void size_picture(const drawing *d, cs_plot *plot, size_t *columns_p)
     *columns_p   = columns;
     plot->width  = panels == 1 ? CS_PICTURE_WIDTH : (int)columns * PANEL_WIDTH;
     plot->height = panels == 1 ? CS_PICTURE_HEIGHT : (int)lines * PANEL_HEIGHT + HEAD;
+    plot->height += note_of(d);
 }
 
 static void begin_panels(const drawing *d, const cs_plot *plot)
@@ -621,9 +648,9 @@ static void begin_panel(const drawing *d, const cs_plot *plot, size_t panel, siz
     size_t lines = (panels_of(d) + columns - 1) / columns, line = panel / columns;
     size_t column = panel % columns;
     double width =
-        ((double)plot->width - LEFT - RIGHT - GAP * (double)(columns - 1)) / (double)columns;
-    double height = ((double)plot->height - HEAD) / (double)lines;
-    double left   = LEFT + (double)column * (width + GAP);
+        ((double)plot->width - left_of(d) - RIGHT - GAP * (double)(columns - 1)) / (double)columns;
+    double height = ((double)plot->height - HEAD - note_of(d)) / (double)lines;
+    double left   = left_of(d) + (double)column * (width + GAP);
     double top = (double)plot->height - HEAD - (double)line * height - (panels_of(d) > 1 ? 22 : 0);
     double bottom = (double)plot->height - HEAD - (double)(line + 1) * height + FOOT;
     char   word[VALUE_BYTES];
@@ -650,9 +677,9 @@ static void begin_panel(const drawing *d, const cs_plot *plot, size_t panel, siz
 }
 
 /* Names of ticks that have room beside each other. */
-static int most_ticks(const cs_plot *plot, size_t columns)
+static int most_ticks(const drawing *d, const cs_plot *plot, size_t columns)
 {
-    int most = (plot->width - LEFT - RIGHT) / (int)columns / 72;
+    int most = (plot->width - left_of(d) - RIGHT) / (int)columns / 80;
     return most < 2 ? 2 : most;
 }
 
@@ -665,7 +692,7 @@ static void add_axes(const drawing *d, const cs_plot *plot, size_t columns)
     if (d->log_x) {
         cs_text_add(d->out, "set xrange [%.17g:%.17g]\n", d->low_x / 1.15, d->high_x * 1.15);
     }
-    add_ticks(d, "x", d->x, d->low_x, d->high_x, d->log_x, most_ticks(plot, columns), true);
+    add_ticks(d, "x", d->x, d->low_x, d->high_x, d->log_x, most_ticks(d, plot, columns), true);
 }
 
 /* Where the curves lie, and how axes show that. */
@@ -709,22 +736,22 @@ static void name_curves(const drawing *d, bool is_ratio, char *what, size_t byte
 static cs_status draw_curves(drawing *d, size_t n, cs_plot *plot, cs_error *err)
 {
     size_t reference, columns, series = d->n_series > 0 ? d->n_series : 1;
-    bool   has_bound = false;
+    bool   has_bound = false, drawn[MOST_SERIES] = {false};
     char   what[160];
 
     CS_TRY(find_reference(d, &reference, err));
     bool is_ratio   = reference != SIZE_MAX;
     bool has_points = n / panels_of(d) / series <= 40;
     d->low_y        = (double)INFINITY;
-    CS_TRY(add_data(d, n, reference));
+    CS_TRY(add_data(d, n, reference, drawn));
     CS_TRY(add_bounds(d, n, &has_bound, err));
     choose_axes(d, n, is_ratio);
     size_picture(d, plot, &columns);
     name_curves(d, is_ratio, what, sizeof what);
     begin_panels(d, plot);
-    add_title(d, what);
+    add_title(d, plot, what);
     begin_key(d, plot);
-    add_key(d, has_bound, has_points);
+    add_key(d, drawn, has_bound, has_points);
     end_key(d);
     add_axes(d, plot, columns);
     add_y_axis(d, is_ratio);
@@ -936,6 +963,142 @@ static bool hides_incast(const drawing *d, const bool *is_best)
     return false;
 }
 
+/* ---- from which delay on a schedule pays: lines over the map ---- */
+
+/* Which axis of the map is the delay of a rank; NULL: none is. */
+static const cs_data_column *delay_axis(const drawing *d)
+{
+    const cs_data_column *axes[] = {d->y, d->x};
+
+    for (int i = 0; i < 2; i++) {
+        if (ends_in(axes[i]->name, "].delay_s")) {
+            return axes[i];
+        }
+    }
+    return NULL;
+}
+
+/* The critical delays of one series in a panel, over the other axis: `points` has room for all
+ * rows. The delay of the row does not count: all rows of a place have one value. */
+static size_t critical_points(const drawing *d, size_t n, size_t panel, size_t series,
+                              point *points)
+{
+    const cs_data_column *delay = delay_axis(d), *other = delay == d->y ? d->x : d->y;
+    size_t                k = 0, kept = 0;
+
+    for (size_t i = 0; i < n && delay != NULL && d->critical != NULL; i++) {
+        double y = at(d->critical, d->order[i]);
+        if (is_in(d, d->order[i], panel, series) && isfinite(y) && y > 0) {
+            points[k++] = (point){at(other, d->order[i]), y};
+        }
+    }
+    if (k > 0) {
+        qsort(points, k, sizeof *points, by_x);
+    }
+    for (size_t i = 0; i < k; i++) {
+        if (i + 1 == k || points[i + 1].x > points[i].x) {
+            points[kept++] = points[i];
+        }
+    }
+    return kept;
+}
+
+/* Blocks of data, $P0C0 for series 0, which has a line where `has_line` becomes true: where it is
+ * the best one somewhere, and one of its points is on the map. */
+static cs_status add_critical(const drawing *d, size_t n, const bool *is_best, bool *has_line,
+                              cs_error *err)
+{
+    const cs_data_column *delay  = delay_axis(d);
+    point                *points = CS_NEW(point, n + 1);
+    double                low    = delay == d->y ? d->low_y : d->low_x;
+    double                high   = delay == d->y ? d->high_y : d->high_x;
+
+    if (points == NULL) {
+        return CS_NO_MEMORY(err, "a plot");
+    }
+    for (size_t p = 0; p < panels_of(d); p++) {
+        for (size_t s = 0; s < d->n_series; s++) {
+            size_t k = critical_points(d, n, p, s, points);
+            cs_text_add(d->out, "$P%zuC%zu << EOD\n", p, s);
+            for (size_t i = 0; i < k; i++) {
+                bool is_swapped = delay == d->x;
+                cs_text_add(d->out, "%.9g %.9g\n", is_swapped ? points[i].y : points[i].x,
+                            is_swapped ? points[i].x : points[i].y);
+                has_line[s] = has_line[s] || (is_best[(size_t)d->all_series[s]] &&
+                                              points[i].y >= low && points[i].y <= high);
+            }
+            cs_text_add(d->out, "EOD\n");
+        }
+    }
+    cs_free(points);
+    return CS_OK;
+}
+
+/* Lines differ by their dashes, should there be several. */
+static void add_critical_style(const drawing *d, size_t line)
+{
+    static const char *const dashes[] = {"", " dt (6,3)", " dt (2,2)", " dt (8,3,2,3)"};
+
+    cs_text_add(d->out, " with lines lc rgb '" CS_LOOK_INK "' lw 2.5%s", dashes[line % 4]);
+}
+
+static void add_critical_lines(const drawing *d, size_t panel, const bool *has_line)
+{
+    size_t line = 0;
+
+    for (size_t s = 0; s < d->n_series; s++) {
+        if (has_line[s]) {
+            cs_text_add(d->out,
+                        ", \\\n  $P%zuC%zu with lines lc rgb '#FFFFFF' lw 5, \\\n  $P%zuC%zu",
+                        panel, s, panel, s);
+            add_critical_style(d, line++);
+        }
+    }
+}
+
+/* Whom the algorithm is compared with, where that is the same in all rows. */
+static const char *reference_of_delays(const drawing *d, size_t series)
+{
+    const cs_data_column *reference = cs_data_find(d->data, "delay_reference");
+    const char           *only      = NULL;
+
+    for (size_t r = 0; reference != NULL && r < d->data->n_rows; r++) {
+        const char *word = cs_data_word(reference, r);
+        if (word != NULL && is_same(at(d->series, r), d->all_series[series])) {
+            if (only != NULL && strcmp(only, word) != 0) {
+                return NULL;
+            }
+            only = word;
+        }
+    }
+    return only;
+}
+
+/* "critical delay vs ring"; of several lines: "critical delay of StragglAR vs ring". */
+static void add_critical_key(const drawing *d, const bool *has_line)
+{
+    size_t lines = 0, line = 0;
+    char   word[VALUE_BYTES], title[3 * VALUE_BYTES];
+
+    for (size_t s = 0; s < d->n_series; s++) {
+        lines += has_line[s];
+    }
+    for (size_t s = 0; s < d->n_series; s++) {
+        if (has_line[s]) {
+            const char *reference = reference_of_delays(d, s);
+            value_text(d->series, d->all_series[s], word);
+            (void)snprintf(title, sizeof title, "critical delay%s%s%s%.60s",
+                           lines > 1 ? " of " : "", lines > 1 ? word : "",
+                           reference != NULL ? " vs " : "", reference != NULL ? reference : "");
+            cs_text_add(d->out, ", \\\n  keyentry");
+            add_critical_style(d, line++);
+            cs_text_add(d->out, " title ");
+            cs_gnuplot_quoted(d->out, title);
+        }
+    }
+    cs_text_add(d->out, "\n");
+}
+
 static void add_map_key(const drawing *d, const bool *is_best)
 {
     char word[VALUE_BYTES];
@@ -948,24 +1111,35 @@ static void add_map_key(const drawing *d, const bool *is_best)
             cs_gnuplot_quoted(d->out, word);
         }
     }
-    cs_text_add(d->out, "\n");
 }
 
-static void draw_cells(drawing *d, const map *m, cs_plot *plot)
+/* What the strength of a colour means. */
+static void add_strength(const drawing *d, const map *m, const cs_plot *plot)
+{
+    char words[160];
+
+    if (m->name != NULL) {
+        (void)snprintf(words, sizeof words, "pale: less than 1 %% faster than %.40s; full: 30 %%",
+                       m->name);
+        cs_text_add(d->out, "set label 3 ");
+        cs_gnuplot_quoted(d->out, words);
+        cs_text_add(d->out, " at screen 0.01, screen %.4f left font ',10'\n", 12.0 / plot->height);
+    }
+}
+
+static cs_status draw_cells(drawing *d, size_t n, const map *m, cs_plot *plot, cs_error *err)
 {
     size_t columns;
-    bool   is_best[MOST_SERIES] = {false};
-    char   what[160];
+    bool   is_best[MOST_SERIES] = {false}, has_line[MOST_SERIES] = {false};
 
     for (size_t p = 0; p < panels_of(d); p++) {
         add_cells(d, m, p, is_best);
     }
+    CS_TRY(add_critical(d, n, is_best, has_line, err));
     size_picture(d, plot, &columns);
-    (void)snprintf(what, sizeof what, "The best schedule%s%.40s%s",
-                   m->name != NULL ? " (pale: less than 1 % faster than " : "",
-                   m->name != NULL ? m->name : "", m->name != NULL ? "; full: 30 %)" : "");
     begin_panels(d, plot);
-    add_title(d, what);
+    add_title(d, plot, "The best schedule");
+    add_strength(d, m, plot);
     if (hides_incast(d, is_best)) {
         cs_text_add(
             d->out,
@@ -975,16 +1149,20 @@ static void draw_cells(drawing *d, const map *m, cs_plot *plot)
     }
     begin_key(d, plot);
     add_map_key(d, is_best);
+    add_critical_key(d, has_line);
     end_key(d);
     add_map_axes(d, m, plot, columns);
     for (size_t p = 0; p < panels_of(d); p++) {
         begin_panel(d, plot, p, columns);
         cs_text_add(d->out,
                     "plot $P%zu using 1:2:3:4:5:6:7 with boxxyerror fs solid 1 noborder lc rgb "
-                    "variable\n",
+                    "variable",
                     p);
+        add_critical_lines(d, p, has_line);
+        cs_text_add(d->out, "\n");
     }
     cs_text_add(d->out, "unset multiplot\n");
+    return cs_text_status(d->out, err);
 }
 
 static cs_status draw_map(drawing *d, size_t n, cs_plot *plot, cs_error *err)
@@ -999,8 +1177,7 @@ static cs_status draw_map(drawing *d, size_t n, cs_plot *plot, cs_error *err)
         find_range(d->y, d->order, n, &d->low_y, &d->high_y, &zero_y);
         d->log_x = is_log_axis(d, true, d->low_x, d->high_x, zero_x);
         d->log_y = is_log_axis(d, false, d->low_y, d->high_y, zero_y);
-        draw_cells(d, &m, plot);
-        status = cs_text_status(d->out, err);
+        status   = draw_cells(d, n, &m, plot, err);
     }
     close_map(&m);
     return status;
@@ -1034,10 +1211,11 @@ cs_status cs_plot_make(const cs_data *data, const cs_plot_request *request, cs_p
     drawing d = {.data = data, .asked = request, .out = &plot->script};
     size_t  n = 0;
 
-    *plot     = (cs_plot){.width = CS_PICTURE_WIDTH, .height = CS_PICTURE_HEIGHT};
-    d.elapsed = cs_data_find(data, "elapsed_s");
-    d.exposed = cs_data_find(data, "exposed_s");
-    d.bound   = d.elapsed != NULL && d.exposed != NULL ? cs_data_find(data, "bound_s") : NULL;
+    *plot      = (cs_plot){.width = CS_PICTURE_WIDTH, .height = CS_PICTURE_HEIGHT};
+    d.elapsed  = cs_data_find(data, "elapsed_s");
+    d.exposed  = cs_data_find(data, "exposed_s");
+    d.bound    = d.elapsed != NULL && d.exposed != NULL ? cs_data_find(data, "bound_s") : NULL;
+    d.critical = cs_data_find(data, "critical_delay_s");
     find_inputs(&d);
     cs_status status = choose_columns(&d, err);
     status           = status == CS_OK ? count_groups(&d, err) : status;

@@ -332,12 +332,12 @@ bool cs_config_has_axis(const cs_config *config, const char *path)
     return i < config->axes.n_axes;
 }
 
-/* The path of the element that an append to `steps` would make. */
-static void appended_path(const cs_config *config, const cs_path *steps, const char *path,
-                          char *element)
+void cs_config_appended_path(const cs_config *config, const char *path, char *element)
 {
-    const json_t *node = cs_tree_at(config->tree, steps);
-    char          array[CS_PATH_BYTES];
+    char    array[CS_PATH_BYTES];
+    cs_path steps;
+    json_t *node =
+        cs_path_parse(path, &steps, NULL) == CS_OK ? cs_tree_at(config->tree, &steps) : NULL;
 
     (void)snprintf(array, sizeof array, "%.*s", (int)(strlen(path) - 2), path);
     cs_path_add_index(element, array, json_array_size(node));
@@ -366,7 +366,7 @@ static cs_status set_in_tree(cs_config *config, const char *path, json_t *value,
     CS_TRY(cs_path_parse(path, &steps, err));
     cs_config_origin_text(origin, path, where, sizeof where);
     if (steps.appends) {
-        appended_path(config, &steps, path, element);
+        cs_config_appended_path(config, path, element);
     }
     CS_TRY(cs_tree_set(config->tree, &steps, json_incref(value), where, err));
     CS_TRY(remember(config, steps.appends ? element : path, origin, err));

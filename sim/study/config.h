@@ -37,11 +37,13 @@ CS_MUST_CHECK cs_status cs_config_sweep_put(cs_config *config, const char *path,
  * of quantities stay as they were written; the key's row (study/keys.h) says what it takes. */
 typedef enum cs_setting_form {
     CS_SET_VALUE, /* the value of the key at `path` */
-    CS_SET_LIST,  /* the same, or several with commas between them, which become an axis */
+    CS_SET_LIST,  /* the same, or several with commas between them, which become an axis; numbers
+                     may be ranges: 8..64, 8:1024:x2, 8:64:+8, 10us:20ms:x2 */
     CS_SET_FALSE, /* no value: the key is false */
     CS_SET_PARTS, /* an object that is added to a list: its keys in `parts`, with what stands
                      between them, as "rank=slowdown@from:until"; what stands behind "@" and ":" may
-                     be missing, and a key before "!" is null */
+                     be missing, and a key before "!" is null; a number behind "=" may be a list of
+                     them, too: it is an axis then, "arrivals.late[0].delay" */
     CS_SET_BELOW, /* KEY=VALUE, any JSON: of a key in the object at `path`; "": PATH=VALUE */
     CS_SET_NAME,  /* a name; where keys stand in the object at `path` that name nothing, as
                      "cluster.topology.servers" from an option before, they stay beside it */
@@ -58,6 +60,9 @@ typedef struct cs_setting {
  * none. */
 CS_MUST_CHECK cs_status cs_config_apply(cs_config *config, const cs_setting *how, const char *text,
                                         const char *origin, cs_error *err);
+
+/* Does the text make an axis, or may it? */
+bool cs_setting_sweeps(const cs_setting *how, const char *text);
 
 /* Build scenario number `index` < count. May be called from any number of threads as long as
  * nobody changes the configuration. The caller owns the case (cs_case_free); on failure it is

@@ -105,6 +105,9 @@ cs_status cs_config_set_node(cs_config *config, const char *path, json_t *value,
 cs_status cs_config_add_axis(cs_config *config, const char *path, json_t *values,
                              const char *origin, const char *where, cs_error *err);
 
+/* The path (CS_PATH_BYTES) of the element that an append to "LIST[]" would make: "LIST[2]". */
+void cs_config_appended_path(const cs_config *config, const char *path, char *element);
+
 /* The last option that set the path or something around it, or NULL. */
 const cs_override *cs_config_override_above(const cs_config *config, const char *path);
 

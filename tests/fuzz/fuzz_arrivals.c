@@ -2,8 +2,10 @@
 /* Tables and logs of arrivals: refused in one line, or a trace that makes sense, that survives
  * being written and read, and whose statistics are numbers.
  */
+#include "base/alloc.h"
 #include "base/text.h"
 #include "fuzz.h"
+#include "input/gzip.h"
 #include "traces/arrival_file.h"
 #include "traces/arrival_formats.h"
 #include "traces/skew.h"
@@ -11,13 +13,23 @@
 #include <math.h>
 #include <string.h>
 
+enum { MOST_UNPACKED = 1 << 20 };
+
 static cs_status read_text(const char *data, size_t length, bool skips, cs_arrival_trace *trace,
                            cs_arrival_notes *notes, cs_error *err)
 {
-    const cs_arrival_options options = {.skip_incomplete = skips, .sets_warmup = skips};
-    const cs_arrival_text    text    = {"input", data, length};
+    const cs_arrival_options options  = {.skip_incomplete = skips, .sets_warmup = skips};
+    cs_arrival_text          text     = {"input", data, length};
+    char                    *unpacked = NULL;
 
-    return cs_arrival_texts_read(&text, 1, &options, trace, notes, err);
+    if (cs_gzip_is(data, length)) {
+        CS_TRY(cs_gzip_unpack(data, length, MOST_UNPACKED, &unpacked, &text.length, err));
+        FUZZ_CLAIM(text.length <= MOST_UNPACKED && unpacked[text.length] == '\0');
+        text.text = unpacked;
+    }
+    cs_status status = cs_arrival_texts_read(&text, 1, &options, trace, notes, err);
+    cs_free(unpacked);
+    return status;
 }
 
 static void claim_trace(const cs_arrival_trace *trace)

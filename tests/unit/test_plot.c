@@ -186,6 +186,83 @@ Test(plot, axes_and_series_are_guessed)
     cs_text_free(&plot.script);
 }
 
+/* Two sizes by three delays; StragglAR has a critical delay of 2 ms and 4 ms, the ring none. */
+static const char delays[] =
+    "algorithm,bytes,arrivals.late[0].delay_s,exposed_s,critical_delay_s,delay_reference\n"
+    "ring,1024,1e-3,4e-3,,\nring,1024,3e-3,4e-3,,\nring,1024,5e-3,4e-3,,\n"
+    "ring,2048,1e-3,8e-3,,\nring,2048,3e-3,8e-3,,\nring,2048,5e-3,8e-3,,\n"
+    "stragglar,1024,1e-3,5e-3,2e-3,ring\nstragglar,1024,3e-3,3e-3,2e-3,ring\n"
+    "stragglar,1024,5e-3,3e-3,2e-3,ring\nstragglar,2048,1e-3,9e-3,4e-3,ring\n"
+    "stragglar,2048,3e-3,9e-3,4e-3,ring\nstragglar,2048,5e-3,5e-3,4e-3,ring\n";
+
+Test(plot, the_critical_delay_is_a_line_over_the_map)
+{
+    const cs_plot_request heat    = {.is_heat = true, .x = "bytes"};
+    const cs_plot_request swapped = {.is_heat = true, .x = "delay", .y = "bytes"};
+    cs_plot               plot;
+    cs_error              err = {0};
+
+    cr_assert_eq(make(delays, &heat, &plot, &err), CS_OK, "%s", err.message);
+    cr_expect(says(&plot, "$P0C1 << EOD\n1024 0.002\n2048 0.004\nEOD"), "%s", plot.script.data);
+    cr_expect(says(&plot, "title 'critical delay vs ring'"), "%s", plot.script.data);
+    cr_expect(says(&plot, "$P0C1 with lines lc rgb '#16191D'"));
+    cr_expect_not(says(&plot, "$P0C0 with"), "the ring has none");
+    cr_expect(says(&plot, "set ylabel 'delay of the late GPU'"));
+    cs_text_free(&plot.script);
+    cr_assert_eq(make(delays, &swapped, &plot, &err), CS_OK, "%s", err.message);
+    cr_expect(says(&plot, "$P0C1 << EOD\n0.002 1024\n0.004 2048\nEOD"), "%s", plot.script.data);
+    cs_text_free(&plot.script);
+}
+
+Test(plot, lines_stand_for_what_is_best_somewhere_and_on_the_map)
+{
+    const cs_plot_request heat = {.is_heat = true, .x = "bytes", .y = "delay"};
+    cs_plot               plot;
+    cs_error              err = {0};
+
+    /* late by 20 ms pays, which is not shown; it is the best one nowhere */
+    cr_assert_eq(make("algorithm,bytes,late[0].delay_s,l.delay_s,exposed_s,critical_delay_s\n"
+                      "ring,1,1,0,5,\nring,2,2,0,5,\nblink,1,1,0,4,20\nblink,2,2,0,4,20\n",
+                      &(cs_plot_request){.is_heat = true, .x = "bytes", .y = "late[0].delay_s"},
+                      &plot, &err),
+                 CS_OK, "%s", err.message);
+    cr_expect_not(says(&plot, "critical delay"), "%s", plot.script.data);
+    cs_text_free(&plot.script);
+    cr_assert_eq(make("algorithm,bytes,a.late[0].delay_s,exposed_s,critical_delay_s\n"
+                      "ring,1,1,3,\nring,2,2,3,\nblink,1,1,4,1.5\nblink,2,2,4,1.5\n",
+                      &heat, &plot, &err),
+                 CS_OK, "%s", err.message);
+    cr_expect_not(says(&plot, "critical delay"), "%s", plot.script.data);
+    cs_text_free(&plot.script);
+}
+
+Test(plot, critical_delays_are_curves_of_who_has_them)
+{
+    const cs_plot_request asked = {.x = "bytes", .y = "critical_delay_s", .panel = "delay"};
+    cs_plot               plot;
+    cs_error              err = {0};
+
+    cr_assert_eq(make(delays, &asked, &plot, &err), CS_OK, "%s", err.message);
+    cr_expect(says(&plot, "title 'StragglAR'"), "%s", plot.script.data);
+    cr_expect_not(says(&plot, "title 'ring'"), "it has no curve");
+    cs_text_free(&plot.script);
+}
+
+Test(plot, titles_are_not_wider_than_the_picture)
+{
+    const cs_plot_request asked = {
+        .title =
+            "A title that is much longer than nine hundred pixels are wide at fourteen points, "
+            "and that would be cut at both ends"};
+    cs_plot  plot;
+    cs_error err = {0};
+
+    cr_assert_eq(make(rows, &asked, &plot, &err), CS_OK, "%s", err.message);
+    cr_expect(says(&plot, "center font ',8.9") || says(&plot, "center font ',9"), "%s",
+              plot.script.data);
+    cs_text_free(&plot.script);
+}
+
 Test(plot, what_cannot_be_drawn_is_said)
 {
     const struct {
@@ -194,6 +271,9 @@ Test(plot, what_cannot_be_drawn_is_said)
         const char     *words;
     } cases[] = {
         {rows, {.x = "delay"}, "there is no column 'delay'"},
+        {"a.late[0].delay_s,a.late[1].delay_s,exposed_s\n1,2,3\n2,3,4\n",
+         {.x = "delay"},
+         "there is no column 'delay'"},
         {rows, {.x = "algorithm"}, "has words"},
         {rows, {.ratio_to = "blink"}, "blink"},
         {"ranks,late_s,gpu,exposed_s\n8,0,1,1\n8,1,2,2\n16,0,2,3\n16,1,1,4\n8,0,2,9\n",

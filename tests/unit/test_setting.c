@@ -7,6 +7,7 @@
 #include "study/keys.h"
 #include <criterion/criterion.h>
 
+#include <stdio.h>
 #include <string.h>
 
 static const cs_setting late = {"arrivals.late[]", CS_SET_PARTS, "rank=delay", "RANK=TIME"};
@@ -152,6 +153,86 @@ Test(setting, whole_numbers_may_be_ranges)
                    "--x: 'many' is not a size: accepted are 4096, 8K, 32M, 1G, KiB, MiB, GiB, kB, "
                    "MB, GB");
     expect_refused(&bytes, "1..100000000", "--x: a range of more than 10000000 values");
+}
+
+/* The delay of the first late rank in every scenario, with blanks between them. */
+static void expect_delays(const cs_setting *how, const char *text, const char *want)
+{
+    cs_config *config = new_config();
+    cs_error   err    = {0};
+    cs_text    got = {0}, point = {0};
+
+    cr_assert_eq(cs_config_apply(config, how, text, "--late", &err), CS_OK, "%s: %s", text,
+                 err.message);
+    for (size_t i = 0; i < cs_config_count(config); i++) {
+        cr_assert_eq(cs_config_point(config, i, &point, NULL), CS_OK);
+        const char *delay = strstr(point.data, "\"delay\":");
+        cr_assert_not_null(delay, "%s", point.data);
+        delay += strlen("\"delay\":");
+        cs_text_add(&got, "%s%.*s", i > 0 ? " " : "", (int)strcspn(delay, ",}"), delay);
+        cs_text_free(&point);
+    }
+    cr_expect_str_eq(got.data, want, "%s: %s", text, got.data);
+    cs_text_free(&got);
+    cs_config_free(config);
+}
+
+Test(setting, a_range_by_a_factor_does_not_begin_at_0)
+{
+    const cs_setting ranks = at("cluster.ranks", CS_SET_LIST);
+
+    expect_refused(&ranks, "0:8:x2",
+                   "--x: '0:8:x2' is no range: accepted are 8..64, 8:64:x2, 8:64:+8, from the "
+                   "smaller to the larger number");
+}
+
+Test(setting, several_delays_are_an_axis)
+{
+    cs_config *config = new_config();
+    cs_text    text   = {0};
+
+    expect_delays(&late, "7=0s,1ms,2ms", "\"0s\" \"1ms\" \"2ms\"");
+    expect_delays(&late, "7=10us:85us:x2", "\"10us\" \"20us\" \"40us\" \"80us\"");
+    expect_delays(&late, "7=0.1ms:0.3ms:+100us", "\"0.1ms\" \"0.2ms\" \"0.3ms\"");
+    expect_delays(&late, "7=0:2ms:+1ms", "\"0ms\" \"1ms\" \"2ms\"");
+    expect_delays(&late, "7=0s,1ms:2ms:x2,1h", "\"0s\" \"1ms\" \"2ms\" \"1h\"");
+    expect_delays(&late, "7=0.5:1:+0.25", "\"0.5\" \"0.75\" \"1\"");
+    expect_delays(&late, "7=1ms:1ms:x2", "\"1ms\"");
+    cr_assert_eq(cs_config_apply(config, &late, "7=1ms,2ms", "-x", NULL), CS_OK);
+    cr_assert_eq(cs_config_apply(config, &late, "5=3ms,4ms", "-x", NULL), CS_OK);
+    cr_assert_eq(cs_config_apply(config, &slow, "0=2,3@1ms:3ms", "-x", NULL), CS_OK);
+    cr_expect_eq(cs_config_count(config), 8);
+    cr_expect(cs_config_has_axis(config, "arrivals.late[1].delay"));
+    cr_expect(cs_config_has_axis(config, "faults[0].slowdown"));
+    cr_assert_eq(cs_config_point(config, 7, &text, NULL), CS_OK);
+    cr_expect_str_eq(text.data, "{\"arrivals\":{\"late\":[{\"delay\":\"2ms\",\"rank\":7},"
+                                "{\"delay\":\"4ms\",\"rank\":5}]},\"faults\":[{\"from\":\"1ms\","
+                                "\"rank\":0,\"slowdown\":3,\"until\":\"3ms\"}]}");
+    cs_text_free(&text);
+    cs_config_free(config);
+}
+
+#define NO_RANGE_OF_TIMES                                                                     \
+    " is no range: accepted are 10us:20ms:x2, 0ms:10ms:+1ms, from the smaller to the larger " \
+    "one, with x only from above 0"
+
+Test(setting, ranges_of_delays_that_are_none_are_refused)
+{
+    static const char *const none[] = {"1us:2us",   "0s:1ms:x2",  "2ms:1ms:x2", "1ms:2ms:+0s",
+                                       "1ms:2ms:2", "1ms:2ms:x1", "1ms:2ms:"};
+
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        char text[64], want[300];
+        (void)snprintf(text, sizeof text, "7=%s", none[i]);
+        (void)snprintf(want, sizeof want, "--x: '%s'" NO_RANGE_OF_TIMES, none[i]);
+        expect_refused(&late, text, want);
+    }
+    expect_refused(&late, "7=1ms,", "--x: '1ms,' is not a list of values");
+    expect_refused(&late, "7=1ms,5=2ms", "--x: '7=1ms,5=2ms' is not of the form RANK=TIME");
+    expect_refused(&late, "7=1ns:1s:+1ns", "--x: a range of more than 10000000 values");
+    expect_refused(&late, "7=1GB:2ms:x2",
+                   "--x: '1GB' is not a time: accepted are 700ns, 3us, 4.48ms, 1s, 5min, 2h, 30d, "
+                   "1y, or a bare number of seconds");
 }
 
 Test(setting, parts_become_an_object_in_a_list)

@@ -30,6 +30,9 @@ Test(plot_command, draws_what_it_runs)
     expect_picture("-a ring,rhd -n 8:64:x2 -s 1M --alpha 3us", "svg", "<?xml");
     expect_picture("-a ring,rhd -n 8,16 -s 1k:1M:x4 --ratio-to ring", "png", "PNG");
     expect_picture("-a ring,rhd,allpairs -n 8:64:x2 -s 1k:1G:x16 --heat", "pdf", "%PDF");
+    expect_picture("-a ring,rhd,stragglar -n 16 -s 1M:4G:x4 --late 7=10us:20ms:x4 --heat", "svg",
+                   "<?xml");
+    expect_picture("-a ring,stragglar -n 8,16 -s 1M:64M:x2 --y critical_delay_s", "svg", "<?xml");
     expect_picture("-a ring -n 8 -s 1k:1G:x4 --y gap --no-bound --log x --title 'a \"b\"'", "svg",
                    "<?xml");
 }

@@ -129,5 +129,9 @@ Test(run_answer, bounds_of_many_scenarios_are_a_csv)
     cs_text_free(&text);
     ct_program_says("bound -n 4,8 --set 'sweep={\"bytes\":[1,2]}'", 2,
                     "--set sweep: replaces what --ranks has added");
+    ct_program_says("bound -n 8 --late 7=1ms,2ms --set 'sweep={\"bytes\":[1,2]}'", 2,
+                    "--set sweep: replaces what --late has added");
+    ct_program_says("bound -n 8 --set 'sweep={\"bytes\":[1,2]}' --late 7=1ms,2ms", 0,
+                    "last_rank                2009.000");
     ct_program_says("bound -n 8 -s 32M", 0, "async_allreduce           135.739     432.60  *");
 }

@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -165,6 +166,25 @@ Test(trace_commands, written_arrivals)
     (void)remove(path);
     cs_text_free(&first);
     cs_text_free(&second);
+}
+
+/* A folder of compressed traces is the same as its files; what is no trace is named, and what is
+ * damaged refused. */
+Test(trace_commands, folders_and_compressed_files, .init = ct_folder_enter, .fini = ct_folder_leave)
+{
+    cr_assert_eq(system("mkdir traces empty && for r in 0 1; do gzip -c " TRACES
+                        "generated-kineto2-rank$r.json > traces/rank$r.json.gz; done && "
+                        "echo words > traces/notes.txt && gzip -c " TRACES
+                        "generated-ring8.log > ring.log.gz && "
+                        "head -c 500 traces/rank0.json.gz > cut.json.gz"),
+                 0);
+    ct_program_says("arrivals traces", 0, "rank 1 is last in 75.0 %");
+    ct_program_says("arrivals traces", 0, "left out of folders, no traces: traces/notes.txt");
+    ct_program_says("whatif -a broadcast --trace traces", 0, "best: broadcast");
+    ct_program_says("calibrate ring.log.gz", 0, "# log        ring.log.gz: 31 rows in 54 lines");
+    ct_program_says("run -n 8 -s 1M --calibration ring.log.gz", 0, "# Avg bus bandwidth");
+    ct_program_says("arrivals empty", 2, "collsim: empty: has no trace: accepted are tables");
+    ct_program_says("arrivals cut.json.gz", 2, "collsim: cut.json.gz: is cut off");
 }
 
 /* Two servers of 8 GPUs, rank 3 2 ms late in each of 20 calls. */
