@@ -6,6 +6,7 @@
  */
 #include "fuzz.h"
 #include "report/plot.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -44,6 +45,23 @@ static void draw(const cs_data *data, unsigned how)
     cs_text_free(&plot.script);
 }
 
+/* The page about them; nothing is replayed, as their scenarios are not read. */
+static void report(const cs_data *data)
+{
+    const cs_report_options options = {.title = "t", .command = "c", .base = "", .has_runs = true};
+    cs_report               page    = {.data = {0}};
+    cs_error                err     = {0};
+    cs_status               status  = cs_report_make(data, &options, &page, &err);
+
+    if (status != CS_OK) {
+        fuzz_claim_error(status, &err);
+    } else {
+        FUZZ_CLAIM(page.data.length > 0 && page.data.data[0] == '{');
+        FUZZ_CLAIM(page.data.data[page.data.length - 1] == '}');
+    }
+    cs_report_free(&page);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     char     path[FUZZ_PATH_BYTES];
@@ -60,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     } else {
         claim_columns(&data);
         draw(&data, bytes[0]);
+        report(&data);
         cs_data_free(&data);
     }
     (void)close(file);
