@@ -174,15 +174,22 @@ export function baseline_of() {
     return D.baseline === null || D.baseline === undefined ? -1 : sweep.algorithms.indexOf(D.baseline);
 }
 
-// Take an object as it stands in the page, or as `serve` sends it; then tell who follows. The state stays as it is by values.
+let set_count = 0;
+
+// Take an object as it stands in the page, or as `serve` sends it, unpack it, and tell who follows: all sections draw
+// anew, and the state stays as it is by values. Of several at once the last is taken; true: it was this one.
 export async function set_data(object) {
+    const mine = ++set_count;
     const unpacked = object.sweep && object.sweep.settings.n > 0 ? await unpack_sweep(object.sweep) : null;
+    if (mine !== set_count) return false;
+    const old_sweep = sweep;
     D = object;
     sweep = unpacked;
-    for (const listener of data_listeners) listener();
+    for (const listener of data_listeners) listener(old_sweep);
+    return true;
 }
 
-// Be told when set_data() has replaced the data, in the order of asking.
+// listener(old_sweep) is called when set_data() has replaced the data, in the order of asking.
 export function on_data(listener) {
     data_listeners.push(listener);
 }

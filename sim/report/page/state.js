@@ -3,7 +3,7 @@
 // a link shows the same view, also after the data have changed. Who changes something calls change(); who follows
 // asks with on_change() to be told.
 
-import {sweep, setting_near, place_of_value, places_of_setting, dim_value} from './data.js';
+import {sweep, on_data, setting_near, setting_with, place_of_value, places_of_setting, dim_value} from './data.js';
 import {value_to_hash, value_from_hash} from './format.js';
 
 // The values by key; `setting` is the setting that is shown, the rest is declared by the modules with state_key().
@@ -161,18 +161,32 @@ export function follow_address(told) {
     addEventListener('hashchange', follow);
 }
 
-// After new data: the setting that is nearest to the values that were shown. `values` by names of dims.
-export function keep_setting(values) {
+// After new data: the setting that is nearest to the values that were shown.
+on_data(old => {
     if (!sweep) return;
     const places = places_of_setting(sweep.start);
     sweep.dims.forEach((dim, d) => {
-        const place = values.has(dim.name) ? place_of_value(d, values.get(dim.name)) : -1;
+        const was = old ? old.dim_of.get(dim.name) : undefined;
+        const place = was === undefined ? -1 : place_of_value(d, old.dims[was].values[old.place[was][state.setting]]);
         if (place >= 0) places[d] = place;
     });
     state.setting = setting_near(places);
-}
+});
 
-// The values that are shown, by names of dims.
-export function shown_values() {
-    return new Map(sweep ? sweep.dims.map((dim, d) => [dim.name, dim_value(d, state.setting)]) : []);
+// Move one dim of the setting to a place. Where that was not computed: to the next place in the same direction with the
+// other dims as they are, else back towards where it was, else to the nearest setting with that place.
+export function move_dim(d, place, options = {}) {
+    const n = sweep.dims[d].values.length, now = sweep.place[d][state.setting];
+    const wanted = Math.max(0, Math.min(n - 1, place));
+    if (wanted === now) return;
+    const step = Math.sign(wanted - now);
+    let setting = -1;
+    for (let p = wanted; p >= 0 && p < n && setting < 0; p += step) setting = setting_with(state.setting, d, p);
+    for (let p = wanted - step; p !== now && setting < 0; p -= step) setting = setting_with(state.setting, d, p);
+    if (setting < 0) {
+        const places = places_of_setting(state.setting);
+        places[d] = wanted;
+        setting = setting_near(places, d);
+    }
+    change({setting}, options);
 }
