@@ -262,7 +262,7 @@ function paint_path(pixels, run, view, {fill, edge}) {
             if (run.end_s[i] < view.from || run.start_s[i] > view.to) continue;
             const [p, q] = path_extent(run.start_s[i], run.end_s[i], view);
             fill_pixels(pixels, p, q, y0, bottom, fill);
-            if (q - p >= 6 * border && bottom - y0 >= 4 * border) edge_pixels(pixels, p, q, y0, bottom, border, edge);
+            if (q - p >= 10 * border && bottom - y0 >= 4 * border) edge_pixels(pixels, p, q, y0, bottom, border, edge);
         }
     }
 }
