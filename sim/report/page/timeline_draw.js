@@ -129,7 +129,7 @@ export function draw_surface(tl, surface) {
     g.clip();
     draw_servers(tl, surface, c);
     draw_hatches(tl, surface, c);
-    draw_bars(tl, surface, c);
+    tl_draw_bars(tl, surface, c);
     if (state.crit) draw_joints(tl, surface, c);
     draw_choice(tl, surface, c);
     draw_play(tl, surface, c);
@@ -268,7 +268,7 @@ export function hatch_of({g, scale}, ground, line) {
 
 /* ---- bars ---- */
 
-function draw_bars(tl, surface, c) {
+function tl_draw_bars(tl, surface, c) {
     const {g, width, height, gutter, pixels, scale} = surface;
     const key = [tl.from, tl.to, state.mode, state.crit, surface.theme].join();
     if (key !== surface.drawn) {
