@@ -29,6 +29,8 @@ async function unpack_run(raw) {
     run.is_critical = new Uint8Array(run.n);
     for (const i of critical) run.is_critical[i] = 1;
     run.marks = marks_of_ranks(raw);
+    run.fabrics = places_used(run.fabric, raw.fabrics.length);
+    run.ops = places_used(run.op, raw.ops.length);
     run.lanes = make_lanes(run);
     return run;
 }
@@ -46,6 +48,14 @@ function add_times(run) {
     }
 }
 
+// Which of so many places occur in a column, ascending; the first one at least.
+function places_used(column, count) {
+    const is_used = new Uint8Array(count);
+    for (let i = 0; i < column.length; i++) is_used[column[i]] = 1;
+    const used = Array.from(is_used.keys()).filter(k => is_used[k]);
+    return used.length ? used : [0];
+}
+
 // By rank: 'late', 'slow', or nothing.
 function marks_of_ranks(raw) {
     const marks = new Map();
@@ -58,14 +68,14 @@ function marks_of_ranks(raw) {
 
 // All lanes of a run, rank by rank; of a rank fabric by fabric, sent before received, then by part of the port.
 //   count, first_of_rank[rank .. rank + 1]
-//   rank, slot, slots    slot: fabric * 2 + direction, of 2 * fabrics
+//   rank, slot, slots    slot: 2 * place of the fabric among those that are used (run.fabrics) + direction
 //   part, parts          of the port
 //   offset               bars of lane k: offset[k] .. offset[k + 1] of
 //   id, start, end       the transfer, and its times in seconds
 //   busy                 seconds in which the lane was busy before the bar
 //   critical_offset, critical_id      those of the critical path alone
 function make_lanes(run) {
-    const slots = 2 * run.raw.fabrics.length;
+    const slots = 2 * run.fabrics.length;
     const bars = collect_bars(run, slots);
     const parts = new Uint16Array(run.ranks * slots).fill(1);
     for (let k = 0; k < bars.count; k++) parts[bars.port[k]] = Math.max(parts[bars.port[k]], bars.part[k] + 1);
@@ -77,50 +87,26 @@ function make_lanes(run) {
     return lanes;
 }
 
-// Port, part and transfer of each end that is at a rank, in the order of the transfers.
+// Port, part and transfer of each end that is at a rank, in the order of the transfers. The way back of an exchange has
+// the parts of the way there: at either end they are free in both directions.
 function collect_bars(run, slots) {
     const exchange = run.raw.ops.indexOf('exchange'), most = run.n * (exchange < 0 ? 2 : 4);
     const bars = {count: 0, port: new Uint32Array(most), part: new Uint8Array(most), id: new Uint32Array(most)};
-    const back = exchange < 0 ? null : parts_of_way_back(run, slots, exchange);
-    const add = (rank, fabric, direction, part, i) => {
+    const place = run.raw.fabrics.map((_, f) => 2 * run.fabrics.indexOf(f));
+    const add = (rank, direction, part, i) => {
         if (rank >= run.ranks) return;
-        bars.port[bars.count] = rank * slots + 2 * fabric + direction;
+        bars.port[bars.count] = rank * slots + place[run.fabric[i]] + direction;
         bars.part[bars.count] = part;
         bars.id[bars.count++] = i;
     };
     for (let i = 0; i < run.n; i++) {
-        const f = run.fabric[i];
-        add(run.from[i], f, TX, run.tx[i], i);
-        add(run.to[i], f, RX, run.rx[i], i);
-        if (run.op[i] === exchange) {
-            add(run.to[i], f, TX, back.tx[i], i);
-            add(run.from[i], f, RX, back.rx[i], i);
-        }
+        const is_exchange = run.op[i] === exchange;
+        add(run.from[i], TX, run.tx[i], i);
+        if (is_exchange) add(run.from[i], RX, run.tx[i], i);
+        if (is_exchange) add(run.to[i], TX, run.rx[i], i);
+        add(run.to[i], RX, run.rx[i], i);
     }
     return bars;
-}
-
-// The way back of an exchange holds the other two ports; it takes their first part that is free.
-function parts_of_way_back(run, slots, exchange) {
-    const free_at = new Map(), tx = new Uint8Array(run.n), rx = new Uint8Array(run.n);
-    const ends_of = port => free_at.get(port) || free_at.set(port, []).get(port);
-    const first_free = (port, i) => {
-        const ends = ends_of(port), slack = 2 * run.raw.tick_s;
-        let part = 0;
-        while (part < ends.length && ends[part] > run.start_s[i] + slack) part++;
-        return part;
-    };
-    for (let i = 0; i < run.n; i++) {
-        const port = (rank, direction) => rank * slots + 2 * run.fabric[i] + direction;
-        ends_of(port(run.from[i], TX))[run.tx[i]] = run.end_s[i];
-        ends_of(port(run.to[i], RX))[run.rx[i]] = run.end_s[i];
-        if (run.op[i] !== exchange) continue;
-        tx[i] = first_free(port(run.to[i], TX), i);
-        rx[i] = first_free(port(run.from[i], RX), i);
-        ends_of(port(run.to[i], TX))[tx[i]] = run.end_s[i];
-        ends_of(port(run.from[i], RX))[rx[i]] = run.end_s[i];
-    }
-    return {tx, rx};
 }
 
 function describe_lanes(ranks, slots, parts, base) {
@@ -187,13 +173,13 @@ export function first_bar_after(lanes, lane, t) {
     return low;
 }
 
-// The lanes that a transfer holds.
+// The lanes that a transfer holds, that of its sender first.
 export function lanes_of_transfer(run, i) {
     const {lanes} = run, found = [];
     for (const rank of [run.from[i], run.to[i]]) {
         if (rank >= run.ranks) continue;
         for (let k = lanes.first_of_rank[rank]; k < lanes.first_of_rank[rank + 1]; k++) {
-            if ((lanes.slot[k] >> 1) === run.fabric[i] && bar_of(run, k, i) >= 0) found.push(k);
+            if (run.fabrics[lanes.slot[k] >> 1] === run.fabric[i] && bar_of(run, k, i) >= 0) found.push(k);
         }
     }
     return found;
@@ -245,7 +231,7 @@ export function fmt_moment(t) {
 export function transfer_words(run, i) {
     const {raw} = run, bytes = raw.sizes[run.size[i]], took = run.end_s[i] - run.start_s[i], p = run.why[i];
     const arrow = run.raw.ops[run.op[i]] === 'exchange' ? ' ↔ ' : ' → ';
-    const fabric = raw.fabrics.length > 1 ? ` over ${fabric_name(raw.fabrics[run.fabric[i]])}` : '';
+    const fabric = run.fabrics.length > 1 ? ` over ${fabric_name(raw.fabrics[run.fabric[i]])}` : '';
     const before = p < 0 ? '' : ` (${end_name(run, run.from[p])} → ${end_name(run, run.to[p])}, chunk ${run.chunk[p]})`;
     return {
         way: end_name(run, run.from[i]) + arrow + end_name(run, run.to[i]),

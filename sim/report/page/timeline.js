@@ -317,14 +317,14 @@ function tl_say(tl) {
     const text = tl.sel ? transfer_line(tl.sel.run, tl.sel.i) : '';
     const title = tl.sel && tl.runs.length > 1 ? tl.sel.run.raw.title + ', ' : '';
     if (tl.live.textContent !== title + text) tl.live.textContent = title + text;
-    const thinned = tl.runs.map(r => r.raw.thinned).filter(Boolean).join(' ');
-    tl.note.textContent = `${lanes_sentence(tl.runs[0].raw.fabrics)} ${thinned}`.trim();
+    const thinned = tl.runs.filter(r => r.raw.thinned).map(r => `${r.raw.title}: ${r.raw.thinned}.`).join(' ');
+    tl.note.textContent = `${lanes_sentence(tl.runs[0])} ${thinned}`.trim();
 }
 
 // What the lanes of a GPU are, from above.
-function lanes_sentence(fabrics) {
+function lanes_sentence({raw, fabrics}) {
     if (fabrics.length < 2) return 'Of each GPU: what it sends above, what it receives below.';
-    const names = fabrics.flatMap(f => [fabric_name(f) + ' sends', fabric_name(f) + ' receives']);
+    const names = fabrics.map(f => fabric_name(raw.fabrics[f])).flatMap(f => [f + ' sends', f + ' receives']);
     return `Of each GPU, from above: ${names.join(', ')}.`;
 }
 
@@ -378,7 +378,7 @@ function tl_legend(tl) {
         legend.append(el('span', {}, swatch, text));
     };
     if (state.mode === 'op') {
-        const used = new Set(tl.runs.flatMap(r => r.raw.ops));
+        const used = new Set(tl.runs.flatMap(r => r.ops.map(o => r.raw.ops[o])));
         TL_OPS.filter(op => used.has(op)).forEach(op => add(op, c[op]));
     } else {
         const at = state.mode === 'use' ? k => heat_colour(k / 4, theme === 'dark') : k => d3.interpolateCividis(0.06 + 0.9 * k / 4);

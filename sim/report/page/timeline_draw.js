@@ -89,7 +89,7 @@ function joints_of(run, scale) {
 
 // Busy sending ports at 400 bins of the run.
 export function density_of(run) {
-    const bins = 400, busy = new Float64Array(bins), step = new Float64Array(bins + 1), end = run.raw.elapsed_s;
+    const bins = 400, busy = new Float64Array(bins), step = new Float64Array(bins + 1), end = run.raw.elapsed_s || 1;
     for (let i = 0; i < run.n; i++) {
         const p = Math.min(bins, run.start_s[i] / end * bins), q = Math.min(bins, run.end_s[i] / end * bins);
         const first = Math.min(bins - 1, Math.floor(p)), last = Math.min(bins - 1, Math.floor(q));
@@ -103,7 +103,7 @@ export function density_of(run) {
         step[first + 1] += ways;
         step[last] -= ways;
     }
-    let all = 0, most = run.ranks * run.raw.fabrics.length;
+    let all = 0, most = run.ranks * run.fabrics.length;
     for (let b = 0; b < bins; b++) {
         all += step[b];
         busy[b] += all;
@@ -121,31 +121,31 @@ export function draw_surface(tl, surface) {
     g.fillStyle = c.ground;
     g.fillRect(0, 0, width, height);
     g.textBaseline = 'middle';
-    draw_overview(tl, surface, c);
-    draw_axis(tl, surface, c);
+    tl_draw_overview(tl, surface, c);
+    tl_draw_axis(tl, surface, c);
     g.save();
     g.beginPath();
     g.rect(surface.gutter, TL_TOP - 10, width - surface.gutter, height - TL_TOP + 10);
     g.clip();
-    draw_servers(tl, surface, c);
-    draw_hatches(tl, surface, c);
+    tl_draw_servers(tl, surface, c);
+    tl_draw_hatches(tl, surface, c);
     tl_draw_bars(tl, surface, c);
-    if (state.crit) draw_joints(tl, surface, c);
-    draw_choice(tl, surface, c);
-    draw_play(tl, surface, c);
+    if (state.crit) tl_draw_joints(tl, surface, c);
+    tl_draw_choice(tl, surface, c);
+    tl_draw_play(tl, surface, c);
     g.restore();
     for (const run of tl.runs) {
-        draw_flags(tl, surface, c, run);
-        draw_names(tl, surface, c, run);
+        tl_draw_flags(tl, surface, c, run);
+        tl_draw_names(tl, surface, c, run);
     }
 }
 
-function tl_font(size, weight = 400) {
+export function tl_font(size, weight = 400) {
     return `${weight} ${size}px Inter, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif`;
 }
 
 // How many ports are busy, of all runs, with the part that is in view.
-function draw_overview(tl, surface, c) {
+function tl_draw_overview(tl, surface, c) {
     const {g, width, gutter} = surface, [top, bottom] = TL_STRIP;
     g.font = tl_font(11.5);
     g.fillStyle = c.soft;
@@ -185,7 +185,7 @@ export function time_unit(t) {
     return t >= 1 ? [1, 's'] : t >= 1e-3 ? [1e3, 'ms'] : [1e6, 'µs'];
 }
 
-function draw_axis(tl, surface, c) {
+function tl_draw_axis(tl, surface, c) {
     const {g, width, height, gutter} = surface, [factor, unit] = time_unit(tl.to);
     const x = d3.scaleLinear().domain([tl.from * factor, tl.to * factor]).range([gutter, width]);
     const count = Math.max(2, Math.floor((width - gutter) / 120)), words = x.tickFormat(count);
@@ -209,7 +209,7 @@ function draw_axis(tl, surface, c) {
 }
 
 // A hairline between servers, where rows are high enough.
-function draw_servers(tl, surface, c) {
+function tl_draw_servers(tl, surface, c) {
     const {g, width, gutter} = surface;
     g.strokeStyle = c.hair;
     g.lineWidth = 1;
@@ -226,7 +226,7 @@ function draw_servers(tl, surface, c) {
 }
 
 // Grey while a rank is away, orange while its NICs are slow.
-function draw_hatches(tl, surface, c) {
+function tl_draw_hatches(tl, surface, c) {
     const {g} = surface, late = hatch_of(surface, c.late, c.late_line), slow = hatch_of(surface, c.slow, c.slow_line);
     for (const run of tl.runs) {
         for (const [rank, from, until, fill] of hatched_spans(run, late, slow)) {
@@ -237,7 +237,8 @@ function draw_hatches(tl, surface, c) {
     }
 }
 
-function hatched_spans(run, late, slow) {
+// Of a run: [rank, from, until, fill] of all that is late and slow.
+export function hatched_spans(run, late, slow) {
     const end = run.raw.elapsed_s;
     return [
         ...run.raw.late.map(([rank, t]) => [rank, 0, t, late]),
@@ -339,7 +340,7 @@ function tint_of_run(run, mode) {
 /* ---- above the bars ---- */
 
 // The critical path's steps from lane to lane.
-function draw_joints(tl, surface, c) {
+function tl_draw_joints(tl, surface, c) {
     const {g, width, gutter} = surface;
     g.strokeStyle = c.ink;
     g.lineWidth = 1.3;
@@ -356,19 +357,19 @@ function draw_joints(tl, surface, c) {
 }
 
 // The transfer that is selected, or under the pointer, and what it waited for.
-function draw_choice(tl, surface, c) {
+function tl_draw_choice(tl, surface, c) {
     for (const [which, line] of [[tl.sel, 2.2], [tl.hover, 1.6]]) {
         if (!which || !tl.runs.includes(which.run)) continue;
         const before = which.run.why[which.i];
         surface.g.globalAlpha = 0.65;
-        if (before >= 0) draw_transfer(tl, surface, c, which.run, before, c.accent, 1.4);
+        if (before >= 0) tl_draw_transfer(tl, surface, c, which.run, before, c.accent, 1.4);
         surface.g.globalAlpha = 1;
-        draw_transfer(tl, surface, c, which.run, which.i, c.ink, line);
+        tl_draw_transfer(tl, surface, c, which.run, which.i, c.ink, line);
         if (tl.sel && tl.hover && tl.sel.i === tl.hover.i && tl.sel.run === tl.hover.run) return;
     }
 }
 
-function draw_transfer(tl, surface, c, run, i, colour, line) {
+function tl_draw_transfer(tl, surface, c, run, i, colour, line) {
     const {g, scale} = surface, x0 = tl_x(tl, run.start_s[i]), x1 = tl_x(tl, run.end_s[i]), middles = [];
     g.strokeStyle = colour;
     g.lineWidth = line;
@@ -390,7 +391,7 @@ function draw_transfer(tl, surface, c, run, i, colour, line) {
     g.fill();
 }
 
-function draw_play(tl, surface, c) {
+function tl_draw_play(tl, surface, c) {
     if (tl.play === null) return;
     const {g, height} = surface, x = tl_x(tl, tl.play);
     g.strokeStyle = c.accent;
@@ -402,8 +403,8 @@ function draw_play(tl, surface, c) {
 }
 
 // End, bound and arrivals: a line through the run's rows and its name above. Names give way to each other.
-function draw_flags(tl, surface, c, run) {
-    const {g, width, gutter} = surface, taken = [[0, draw_title(surface, c, run)]];
+function tl_draw_flags(tl, surface, c, run) {
+    const {g, width, gutter} = surface, taken = [[0, tl_draw_title(surface, c, run)]];
     for (const flag of flags_of(tl, surface, c, run)) {
         const x = tl_x(tl, flag.t);
         if (x < gutter || x > width) continue;
@@ -457,7 +458,7 @@ function free_place(taken, x, w, side, width) {
 }
 
 // The run's name with its mark, above its rows; returns where it ends.
-function draw_title(surface, c, run) {
+function tl_draw_title(surface, c, run) {
     const {g, width} = surface, most = 0.45 * width;
     g.save();
     g.translate(17, run.top - 13);
@@ -485,7 +486,7 @@ export function text_within(g, text, most) {
 }
 
 // Names of ranks: those that are late or slow first, of the others as many as there is room for.
-function draw_names(tl, surface, c, run) {
+function tl_draw_names(tl, surface, c, run) {
     const {g, gutter} = surface, used = [], is_free = y => used.every(u => Math.abs(u - y) >= 12.5);
     const put = (row, text, is_marked) => {
         const y = row.y + row.h / 2;
