@@ -4,6 +4,7 @@
 #include "campaign/trace_whatif.h"
 #include "cli/cli.h"
 #include "cli/data_args.h"
+#include "report/chance.h"
 #include "report/late.h"
 #include "report/report.h"
 #include "study/config.h"
@@ -23,7 +24,8 @@ typedef struct report_job {
     bool           no_runs, no_before;
     const char    *traces[CS_MOST_TRACES];
     size_t         n_traces;
-    int            count; /* the command line */
+    cs_text        chance; /* the section of that name, or empty */
+    int            count;  /* the command line */
     char *const   *words;
 } report_job;
 
@@ -88,6 +90,7 @@ static cs_status write_page(report_job *j, const cs_data *data, const cs_late *l
         .description = config != NULL ? cs_config_text(config, "description") : NULL,
         .has_runs    = !j->no_runs,
         .begin       = late != NULL ? late->begin.data : NULL,
+        .chance      = j->chance.data,
         .late        = late != NULL ? late->json.data : NULL,
     };
 
@@ -135,6 +138,20 @@ static cs_status answer_trace(report_job *j, const char *path, cs_text *text, cs
     return status;
 }
 
+/* Where arrivals are random, how times are distributed. */
+static cs_status add_chance(report_job *j, cs_error *err)
+{
+    const cs_config *config   = j->choice.scenario.config;
+    bool             is_there = false;
+
+    if (config != NULL) {
+        CS_TRY(cs_chance_is_there(config, &is_there, err));
+    }
+    return is_there ? cs_chance_json(&j->chance, config,
+                                     j->choice.jobs > 0 ? j->choice.jobs : cs_processors(), err)
+                    : CS_OK;
+}
+
 static cs_status answer_data(report_job *j, const char *path, cs_text *text, cs_error *err)
 {
     cs_data data = {.has_scenarios = true};
@@ -174,9 +191,12 @@ static int report_run(int count, char *const *words)
 }
 
 const cs_command cs_command_report = {
-    .name    = "report",
-    .usage   = "report [RESULTS|CONFIG.json] [options]",
-    .summary = "one page about results: the answer, when it holds, what happens inside",
-    .tables  = report_tables,
-    .run     = report_run,
+    .name     = "report",
+    .usage    = "report [RESULTS|CONFIG.json] [options]",
+    .summary  = "one page about results: the answer, when it holds, what happens inside",
+    .tables   = report_tables,
+    .examples = {"collsim report -a ring,rhd,stragglar -n 16 -s 1M:4G:x4 --late 7=10us:20ms:x2 -o "
+                 "late.html",
+                 "collsim report --trace traces/generated-stragglar4.log -o who-is-late.html"},
+    .run      = report_run,
 };
