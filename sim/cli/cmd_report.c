@@ -158,8 +158,10 @@ static cs_status answer_data(report_job *j, const char *path, cs_text *text, cs_
 
     j->choice.with_before = !j->no_before;
     cs_status status      = cs_data_choice_load(&j->choice, &data, err);
+    status                = status == CS_OK ? add_chance(j, err) : status;
     status                = status == CS_OK ? write_page(j, &data, NULL, path, text, err) : status;
     cs_data_free(&data);
+    cs_text_free(&j->chance);
     return status;
 }
 
