@@ -31,6 +31,7 @@ typedef struct report_job {
 
 /* clang-format off */
 static const cs_arg report_args[] = {
+    CS_ARG_GROUP("the page"),
     CS_ARG_TEXT(report_job, show, 0, "show", "COLUMN=VALUE[,..]", "what is shown first: bytes=1G,ranks=16 (a large one)"),
     CS_ARG_TEXT(report_job, title, 0, "title", "WORDS", "of the page (the configuration's name, or the file's)"),
     {.name = "trace", .value = "FILE[,FILE..]", .help = "who is late in a trace of arrivals, and what would have helped (repeatable)",

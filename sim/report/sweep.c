@@ -29,7 +29,7 @@ static cs_status find_dims(cs_sweep *s, cs_error *err)
         }
         cs_sweep_dim *dim = &s->dims[s->n_dims++];
         dim->name         = c->name;
-        dim->label        = cs_data_title(c->name);
+        dim->label        = c->title;
         dim->unit         = c->has_words ? CS_PAGE_WORD : cs_page_unit_of(c->name);
         dim->n            = cs_data_values(s->data, c, NULL, 0);
         dim->values       = CS_ARENA_NEW(&s->arena, double, dim->n);
