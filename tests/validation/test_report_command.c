@@ -3,6 +3,7 @@
  * refuses. */
 #include "support/program.h"
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "report/page_parts.h"
 
