@@ -166,18 +166,16 @@ function region_labels(grid, ax, ay) {
 
 /* ---- the critical delay ---- */
 
-// For a setting the critical delay of the schedule that wins when the delay is largest, of those that have one.
+// The critical delay of the schedule that is the best when the delay is largest; null: it has none.
 function critical_of(setting, x) {
     const critical = sweep.measure.critical_delay_s;
     if (!critical || !is_delay_dim(sweep.dims[x])) return null;
     let late = -1;
     for (let i = sweep.dims[x].values.length - 1; i >= 0 && late < 0; i--) late = setting_with(setting, x, i);
     if (late < 0) return null;
-    for (const a of ranking_of(late)) {
-        const v = critical.values[late * sweep.A + a];
-        if (!Number.isNaN(v)) return {value: v, name: sweep.algorithms[a]};
-    }
-    return null;
+    const a = ranking_of(late)[0];
+    const value = a === undefined ? NaN : critical.values[late * sweep.A + a];
+    return Number.isFinite(value) ? {value, name: sweep.algorithms[a]} : null;
 }
 
 function critical_line(x, y, ax, ay) {
@@ -208,33 +206,32 @@ export function map_section(node) {
     cut_more.replaceChildren();
     const map_table = has_map ? table_below(map_more, table_of_map) : null;
     const cut_table = table_below(cut_more, table_of_cut);
-    let drawn = '';
-    const draw = () => {
-        if (has_map) {
-            map_controls(node.querySelector('.controls'));
+    const thumbs = node.querySelector('.thumbs');
+    let drawn = {};
+    const draw_all = is_new => {
+        const now = map_state();
+        if (has_map && (is_new || now.map !== drawn.map)) {
             draw_map(map_box);
-            draw_thumbs(node.querySelector('.thumbs'));
-            drawn = map_state();
-        }
-        map_lead(node);
+            map_table.update();
+        } else if (has_map) move_cross(map_box);
+        if (has_map && (is_new || now.thumbs !== drawn.thumbs)) {
+            map_controls(node.querySelector('.controls'));
+            draw_thumbs(thumbs);
+        } else press_thumb(thumbs);
+        drawn = now;
         draw_cut(cut_box);
         cut_table.update();
-        if (map_table) map_table.update();
     };
-    const update = () => {
-        if (has_map && drawn !== map_state()) return draw();
-        if (has_map) move_cross(map_box);
-        draw_cut(cut_box);
-        cut_table.update();
-        return undefined;
-    };
-    return {update, draw};
+    map_lead(node);
+    return {update: () => draw_all(false), draw: () => draw_all(true)};
 }
 
-// What the map depends on: its dims, and the other dims of the setting.
+// What the map and the small maps depend on: which dims, and the dims of the setting that they do not show.
 function map_state() {
     const {x, y, z} = map_dims();
-    return [x, y, z, ...sweep.dims.map((_, d) => d === x || d === y ? '' : sweep.place[d][state.setting])].join(' ');
+    const held = (...free) => [x, y, z, ...sweep.dims.map((_, d) => free.includes(d) ? '' : sweep.place[d][state.setting])].join(' ');
+    const many = z >= 0 && sweep.dims[z].values.length > MOST_THUMBS;
+    return {map: held(x, y), thumbs: many ? held(x, y) : held(x, y, z)};
 }
 
 function map_lead(node) {
@@ -390,7 +387,8 @@ function draw_thumbs(node) {
     const places = thumb_places(dim.values.length, now);
     const ax = dim_axis(sweep.dims[x], 0, 120, {cells: true}), ay = dim_axis(sweep.dims[y], 80, 0, {cells: true});
     for (const place of places) {
-        const button = el('button', {type: 'button', className: 'thumb', 'aria-pressed': String(place === now)});
+        const button = el('button', {type: 'button', className: 'thumb'});
+        button.dataset.place = place;
         const text = fmt_value(dim.unit, dim.values[place]);
         const head = dim.unit === 'count' ? `<b>${esc(text)}</b> ${esc(dim.label)}` : `<b>${esc(text)}</b>`;
         button.innerHTML = head + '<svg viewBox="0 0 120 80" preserveAspectRatio="none" shape-rendering="crispEdges" aria-hidden="true">' +
@@ -399,12 +397,20 @@ function draw_thumbs(node) {
         button.addEventListener('click', () => {
             move_dim(z, place);
             const again = node.querySelector('[aria-pressed=true]');
-            if (again) again.focus({preventScroll: true});
+            if (again && !button.isConnected) again.focus({preventScroll: true});
         });
         node.append(button);
     }
+    press_thumb(node);
     if (places.length < dim.values.length) {
         node.append(el('p', {className: 'note', textContent: `${places.length} of ${dim.values.length} values of ${dim.label}`}));
+    }
+}
+
+function press_thumb(node) {
+    const {z} = map_dims(), now = z < 0 ? -1 : sweep.place[z][state.setting];
+    for (const button of node.querySelectorAll('.thumb')) {
+        button.setAttribute('aria-pressed', String(Number(button.dataset.place) === now));
     }
 }
 
@@ -448,7 +454,7 @@ function draw_cut(node) {
     draw_curves(node, {
         width, height, title: '', label: `${measure.label} over ${dim.label}; arrows move the scenario`,
         dim, unit: measure.unit, domain, is_log, curves, bound, names: width > 330, rule: sweep.place[x][state.setting],
-        mark: critical && Number.isFinite(critical.value) && critical.value > 0 ?
+        mark: critical && critical.value > 0 ?
             {value: critical.value, text: 'critical delay ' + fmt_seconds(critical.value)} : null,
         text: fmt_seconds, on_pick: (i, goes_on) => move_dim(x, i, {goes_on}),
     });

@@ -130,6 +130,7 @@ export function rows_section(node) {
         if (first && !rows.querySelector('[tabindex="0"]')) first.tabIndex = 0;
     };
     const fill = () => {
+        const was_scrolled = rendered > 0 && scroll.scrollTop > 0;
         cells = shown_cells(columns);
         rendered = 0;
         rows.replaceChildren();
@@ -137,7 +138,7 @@ export function rows_section(node) {
         if (cells.length === 0) rows.append(no_rows(columns.length, input));
         else append();
         count.textContent = `${fmt_count(cells.length)} rows`;
-        scroll.scrollTop = 0;
+        if (was_scrolled) scroll.scrollTop = 0;
         mark_shown(rows);
     };
     let timer = 0;
