@@ -153,7 +153,7 @@ function draw_panels(node, box) {
     box.classList.toggle('single', is_single);
     while (box.childElementCount > places.length) box.lastElementChild.remove();
     while (box.childElementCount < places.length) box.append(el('div'));
-    const width = width_of(box.firstElementChild), height = is_single ? Math.max(300, Math.min(460, width * 0.42)) : 270;
+    const width = width_of(box.firstElementChild), height = is_single ? Math.max(300, Math.min(460, width * 0.42)) : Math.round(Math.max(250, Math.min(330, width * 0.62)));
     places.forEach((place, k) => {
         const title = panel_title(c, place), is_shown = c.panel < 0 || sweep.place[c.panel][state.setting] === place;
         draw_curves(box.children[k], {

@@ -22,28 +22,27 @@ const MOST_THUMBS = 12;
 
 const is_delay_dim = dim => dim.unit === 's' && /(^|\.)delay/.test(dim.name);
 
-// The dims of the map: places in sweep.dims, x, y, z (thumbnails; -1: none). What is not chosen: delay and bytes where
-// they are there, else those with the most values.
+// The dims of the map: places in sweep.dims, x, y, z (thumbnails; -1: none). What is not chosen: a delay across and bytes
+// up where they are there, else those with the most values, numbers before words.
 export function map_dims() {
     const {dims} = sweep, free = dims.map((_, d) => d);
     free.sort((p, q) => (dims[p].unit === 'word') - (dims[q].unit === 'word') || dims[q].values.length - dims[p].values.length);
-    const take = (wanted, guess) => {
-        const chosen = wanted && sweep.dim_of.has(wanted) ? sweep.dim_of.get(wanted) : -1;
-        const at = free.indexOf(chosen) >= 0 ? free.indexOf(chosen) : Math.max(0, free.findIndex(d => guess(dims[d])));
-        return free.length ? free.splice(at, 1)[0] : -1;
+    const has_delay = dims.some(is_delay_dim);
+    const guess = {mapx: is_delay_dim, mapy: dim => has_delay && dim.name === 'bytes', mapz: () => true};
+    const out = {};
+    const take = (key, d) => {
+        out[key] = d;
+        if (d >= 0) free.splice(free.indexOf(d), 1);
     };
-    // the one that was chosen is taken first, so that the guess of the other does not take it
-    const y_first = state.mapy && !state.mapx;
-    let x, y;
-    if (y_first) {
-        y = take(state.mapy, () => true);
-        x = take('', is_delay_dim);
-    } else {
-        const has_delay = dims.some(is_delay_dim);
-        x = take(state.mapx, dim => has_delay ? is_delay_dim(dim) : dim.name !== 'bytes');
-        y = take(state.mapy, dim => dim.name === 'bytes');
+    // what is chosen goes first, so that no guess takes it
+    for (const key of Object.keys(guess)) {
+        const d = state[key] ? sweep.dim_of.get(state[key]) : undefined;
+        if (d !== undefined && free.includes(d)) take(key, d);
     }
-    return {x, y, z: take(state.mapz, () => true)};
+    for (const key of Object.keys(guess)) {
+        if (out[key] === undefined) take(key, free.length ? free[Math.max(0, free.findIndex(d => guess[key](dims[d])))] : -1);
+    }
+    return {x: out.mapx, y: out.mapy, z: out.mapz};
 }
 
 /* ---- which schedule ---- */
@@ -114,26 +113,18 @@ function hatch_svg(id) {
         '<path d="M0 6L6 0M-1 1L1 -1M5 7L7 5" stroke="var(--line)" stroke-width="1.4"/></pattern></defs>';
 }
 
-// Where the names of regions stand: in each region the cell that is farthest from its border, and how many cells are
-// left and right of it. Cells that make no difference are one region, 'same'.
-function regions({cells, nx, ny}) {
-    const class_of = c => c.a < 0 ? null : c.step === 0 ? 'same' : String(c.a);
-    const kind = cells.map(class_of), depth = new Int32Array(nx * ny), found = new Map();
-    const at = (i, j, own) => i < 0 || j < 0 || i >= nx || j >= ny || kind[j * nx + i] !== own ? 0 : depth[j * nx + i];
-    for (let j = 0; j < ny; j++) {
-        for (let i = 0; i < nx; i++) depth[j * nx + i] = 1 + Math.min(at(i - 1, j, kind[j * nx + i]), at(i, j - 1, kind[j * nx + i]));
-    }
-    for (let j = ny - 1; j >= 0; j--) {
-        for (let i = nx - 1; i >= 0; i--) {
-            const k = j * nx + i, own = kind[k];
-            depth[k] = Math.min(depth[k], 1 + Math.min(at(i + 1, j, own), at(i, j + 1, own)));
-        }
-    }
+// Where the names of regions stand: in each region the cell with the most room around it, and how many cells of the
+// region are left and right of it. Cells that make no difference are one region, 'same'. O(cells).
+function regions({cells, nx, ny}, cell_width, cell_height) {
+    const kind = cells.map(c => c.a < 0 ? null : c.step === 0 ? 'same' : String(c.a));
+    const across = runs_of(kind, nx * ny, k => k % nx === 0, 1), down = runs_of(kind, nx * ny, k => k < nx, nx);
+    const found = new Map();
     kind.forEach((own, k) => {
         if (own === null) return;
         const r = found.get(own) || {own, count: 0, k: -1, score: 0};
-        const [left, right] = run_of(kind, nx, k);
-        const score = depth[k] + 0.35 * Math.min(left, right);
+        const left = across.before[k], right = across.after[k];
+        const wide = (Math.min(left, right) + 0.5) * cell_width, high = (Math.min(down.before[k], down.after[k]) + 0.5) * cell_height;
+        const score = Math.min(wide / 2, high) + 0.1 * Math.min(wide, 3 * high);
         r.count++;
         if (score > r.score) Object.assign(r, {score, k, left, right});
         found.set(own, r);
@@ -141,25 +132,30 @@ function regions({cells, nx, ny}) {
     return [...found.values()].sort((p, q) => q.count - p.count);
 }
 
-function run_of(kind, nx, k) {
-    const row = Math.floor(k / nx) * nx;
-    let left = k, right = k;
-    while (left > row && kind[left - 1] === kind[k]) left--;
-    while (right < row + nx - 1 && kind[right + 1] === kind[k]) right++;
-    return [k - left, right - k];
+// How many cells of the same kind are before and after each one, in steps of `step`.
+function runs_of(kind, n, is_first, step) {
+    const before = new Int32Array(n), after = new Int32Array(n);
+    for (let k = 0; k < n; k++) {
+        if (!is_first(k) && kind[k] === kind[k - step]) before[k] = before[k - step] + 1;
+    }
+    for (let k = n - 1; k >= 0; k--) {
+        const next = k + step;
+        if (next < n && !is_first(next) && kind[k] === kind[next]) after[k] = after[next] + 1;
+    }
+    return {before, after};
 }
 
 function region_labels(grid, ax, ay) {
-    const cell = Math.abs(ax.edge_end(grid.nx - 1) - ax.edge(grid.nx - 1));
-    return regions(grid).map(r => {
+    const width = Math.abs(ax.edge_end(grid.nx - 1) - ax.edge(grid.nx - 1));
+    const height = Math.abs(ay.edge_end(grid.ny - 1) - ay.edge(grid.ny - 1));
+    return regions(grid, width, height).map(r => {
         const text = r.own === 'same' ? 'all the same, within 1 %' : title_of(sweep.algorithms[r.own]);
         const i = r.k % grid.nx, j = Math.floor(r.k / grid.nx);
-        const room = (r.left + r.right + 1) * cell, wide = text.length * (r.own === 'same' ? 6.9 : 9);
-        const height = Math.abs(ay.edge_end(j) - ay.edge(j));
-        if (room < wide + 10 || r.count * height * cell < 900) return '';
-        const shift = (r.right - r.left) / 2 * cell, middle = ax.centre(i) + (Math.min(r.left, r.right) * cell < wide / 2 ? shift : 0);
-        const y = ay.centre(j) + 5;
-        return `<text class="${r.own === 'same' ? 'lab halo' : 'region'}" x="${middle.toFixed(1)}" y="${y.toFixed(1)}" ` +
+        const room = (r.left + r.right + 1) * width, wide = text.length * (r.own === 'same' ? 6.9 : 9);
+        if (room < wide + 10 || r.count * height * width < 900) return '';
+        const needs_shift = (Math.min(r.left, r.right) + 0.5) * width < wide / 2;
+        const x = ax.centre(i) + (needs_shift ? (r.right - r.left) / 2 * width : 0), y = ay.centre(j) + 5;
+        return `<text class="${r.own === 'same' ? 'lab halo' : 'region'}" x="${x.toFixed(1)}" y="${y.toFixed(1)}" ` +
             `text-anchor="middle">${esc(text)}</text>`;
     }).join('');
 }
