@@ -44,7 +44,7 @@ function guess_x() {
 function guess_panel(x) {
     const rest = sweep.dims.map((_, d) => d).filter(d => d !== x);
     rest.sort((p, q) => sweep.dims[p].values.length - sweep.dims[q].values.length);
-    return rest.length ? rest[0] : -1;
+    return rest.length && sweep.dims[rest[0]].values.length <= 12 ? rest[0] : -1;
 }
 
 // Names of algorithms that are switched off.

@@ -181,7 +181,7 @@ function fill_head(head, columns) {
         });
         press.dataset.key = c.key;
         th.setAttribute('aria-sort', on ? (is_down ? 'descending' : 'ascending') : 'none');
-        if (c.key === 'state') th.className = 'left';
+        if (c.unit === 'word') th.className = 'left';
         th.append(press);
         row.append(th);
     }
