@@ -230,7 +230,7 @@ function draw_ranking(node) {
     const setting = state.setting, measure = time_measure(), order = ranking_of(setting), wrong = wrongs_of(setting);
     const width = width_of(node), row = 31, narrow = width < 460;
     const left = Math.min(width * 0.36, 20 + 7.6 * d3.max(sweep.algorithms, a => title_of(a).length));
-    const right = narrow ? 96 : 124, base = baseline_of();
+    const right = narrow ? 114 : 124, base = baseline_of();
     const values = order.map(a => value_of(measure, setting, a));
     const base_value = base >= 0 ? value_of(measure, setting, base) : NaN;
     const reference = Number.isNaN(base_value) ? d3.median(values) : base_value;

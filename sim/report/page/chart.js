@@ -53,7 +53,12 @@ function tick_levels(unit, low, high, is_log, values) {
 function fitting_ticks(levels, place, text, is_vertical) {
     for (const level of levels) {
         const ticks = level.map(value => ({at: place(value), value, text: text(value)}));
-        const ends = ticks.map(t => is_vertical ? 9 : t.text.length * 3.2 + 6);
+        const ends = ticks.map(t => is_vertical ? 9 : t.text.length * 3.1 + 5);
+        // "on time" stands apart from the rest: who is too near to it gives way
+        while (ticks[0].value === 0 && ticks.length > 2 && Math.abs(ticks[1].at - ticks[0].at) < ends[1] + ends[0]) {
+            ticks.splice(1, 1);
+            ends.splice(1, 1);
+        }
         const fits = ticks.every((t, i) => i === 0 || Math.abs(t.at - ticks[i - 1].at) >= ends[i] + ends[i - 1]);
         if (fits || level.length === 1) return ticks;
     }
@@ -145,7 +150,7 @@ export function value_axis(unit, [low, high], log, from, to) {
     const [factor, caption] = axis_unit(unit, high);
     const scale = d3.scaleLinear().domain([low, high]).range([from, to]);
     const levels = [8, 6, 5, 4, 3].map(n => d3.ticks(low / factor, high / factor, n).map(t => t * factor));
-    const roomy = levels.filter(l => l.length * 26 <= Math.abs(to - from)).concat([levels[levels.length - 1]]);
+    const roomy = levels.filter(l => l.length * 38 <= Math.abs(to - from)).concat([levels[levels.length - 1]]);
     return {at: scale, ticks: fitting_ticks(roomy, scale, v => fmt_number(v / factor), true), caption, low, high};
 }
 
@@ -340,7 +345,7 @@ function names_svg(o, x, y, box) {
 
 // A text that has to fit into a width, at 12 pixels.
 export function shortened(text, width) {
-    const most = Math.max(3, Math.floor(width / 6.6));
+    const most = Math.max(3, Math.floor(width / 6.3));
     return text.length > most ? text.slice(0, most - 1) + '…' : text;
 }
 

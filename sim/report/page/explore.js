@@ -6,7 +6,7 @@ import {fmt_value} from './format.js';
 import {title_of} from './looks.js';
 import {state, state_key, change, move_dim} from './state.js';
 import {esc, el, choice, button, key_svg, save_file, csv_text, svg_text, table_below} from './parts.js';
-import {draw_curves, domain_of, width_of, of_count} from './chart.js';
+import {draw_curves, domain_of, axis_unit, width_of, of_count} from './chart.js';
 import {STATE_TEXTS} from './answer.js';
 
 const MOST_PANELS = 24;
@@ -44,7 +44,7 @@ function guess_x() {
 function guess_panel(x) {
     const rest = sweep.dims.map((_, d) => d).filter(d => d !== x);
     rest.sort((p, q) => sweep.dims[p].values.length - sweep.dims[q].values.length);
-    return rest.length ? rest[0] : -1;
+    return rest.length && sweep.dims[rest[0]].values.length <= 12 ? rest[0] : -1;
 }
 
 // Names of algorithms that are switched off.
@@ -153,13 +153,13 @@ function draw_panels(node, box) {
     box.classList.toggle('single', is_single);
     while (box.childElementCount > places.length) box.lastElementChild.remove();
     while (box.childElementCount < places.length) box.append(el('div'));
-    const width = width_of(box.firstElementChild), height = is_single ? Math.max(300, Math.min(460, width * 0.42)) : 270;
+    const width = width_of(box.firstElementChild), height = is_single ? Math.max(300, Math.min(460, width * 0.42)) : Math.round(Math.max(250, Math.min(330, width * 0.62)));
     places.forEach((place, k) => {
         const title = panel_title(c, place), is_shown = c.panel < 0 || sweep.place[c.panel][state.setting] === place;
         draw_curves(box.children[k], {
             width, height, dim: c.dim, unit, domain, is_log, curves: all[k].curves, bound: all[k].bound,
-            title: title ? `<tspan font-weight="600">${esc(title)}</tspan><tspan class="soft">${k ? '' : '  ' + esc(y_text(c, unit, domain, is_log))}</tspan>` : '',
-            label: `${y_text(c, unit, domain, is_log)} over ${c.dim.label}${title ? ', ' + title : ''}`,
+            title: title ? `<tspan font-weight="600">${esc(title)}</tspan><tspan class="soft">${k ? '' : '  ' + esc(y_caption(c, unit, domain, is_log))}</tspan>` : '',
+            label: `${y_text(c)} over ${c.dim.label}${title ? ', ' + title : ''}`,
             names: is_single && width > 500, rule: is_shown ? sweep.place[c.x][state.setting] : -1, mark: null,
             is_more_better: LESS_IS_WORSE.has(c.y), text: v => fmt_value(unit, v),
             head: i => [title, `${c.dim.label} ${fmt_value(c.dim.unit, c.dim.values[i])}`].filter(Boolean).join(', '),
@@ -169,9 +169,15 @@ function draw_panels(node, box) {
     fill_note(node.querySelector('.note'), c, places);
 }
 
-function y_text(c, unit) {
+function y_text(c) {
     const text = c.measure.label;
     return c.ratio < 0 ? text : `${text}, over ${title_of(sweep.algorithms[c.ratio])}`;
+}
+
+// The same with the unit of the axis.
+function y_caption(c, unit, domain, is_log) {
+    const name = axis_unit(unit, domain[1])[1];
+    return y_text(c) + (name && !is_log ? ', ' + name : '');
 }
 
 function panel_title(c, place) {

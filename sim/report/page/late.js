@@ -50,16 +50,17 @@ function policy_title(name) {
     return look_of(name).title ? title_of(name) : name.replace(/_/g, ' ');
 }
 
-// Horizontal bars: rows of {name, value, text, colour, tip: HTML}.
+// Horizontal bars: rows of {name, value, text, more, is_long, colour, tip: HTML}; a long `more` needs a wide page.
 function draw_bars(node, label, rows) {
     const width = width_of(node), row = 26;
     const left = Math.min(width * 0.4, 18 + 7.4 * d3.max(rows, r => r.name.length)), right = Math.min(230, width * 0.34);
     const x = d3.scaleLinear().domain([0, d3.max(rows, r => r.value) || 1]).range([left, width - right]);
     const content = rows.map((r, i) => {
         const y = i * row, w = Math.max(1, x(r.value) - left).toFixed(1);
+        const more = width < 520 && r.is_long ? '' : r.more;
         return `<text x="${left - 10}" y="${y + 17}" text-anchor="end" class="value">${esc(shortened(r.name, left))}</text>` +
             `<rect x="${left}" y="${y + 4}" width="${w}" height="${row - 9}" rx="3" fill="${r.colour}"/>` +
-            `<text x="${left + Number(w) + 8}" y="${y + 17}" class="value">${esc(r.text)}<tspan class="soft" dx="7">${esc(r.more)}</tspan></text>`;
+            `<text x="${left + Number(w) + 8}" y="${y + 17}" class="value">${esc(r.text)}<tspan class="soft" dx="7">${esc(more)}</tspan></text>`;
     });
     const svg = plot_in(node);
     draw_in(svg, width, rows.length * row + 4, `${label}: ${rows.map(r => `${r.name} ${r.text}`).join(', ')}`, content.join(''));
@@ -72,7 +73,7 @@ function draw_bars(node, label, rows) {
 
 function draw_ranks(node, ranks) {
     draw_bars(node, 'How often each GPU comes last', ranks.map(r => ({
-        name: `GPU ${r.rank}`, value: r.last_ratio, colour: 'var(--line)', text: fmt_percent(r.last_ratio),
+        name: `GPU ${r.rank}`, value: r.last_ratio, colour: 'var(--line)', is_long: true, text: fmt_percent(r.last_ratio),
         more: Number.isFinite(r.mean_s) ? `${fmt_seconds(r.mean_s)} late on average` : '',
         tip: `<b>GPU ${esc(r.rank)}</b>${tip_table([['comes last in', fmt_percent(r.last_ratio)],
             ['late on average', fmt_seconds(r.mean_s)], ['95 % below', fmt_seconds(r.p95_s)]])}`,
