@@ -193,7 +193,10 @@ function grid_listen(grid, picture) {
     const {svg, run} = picture;
     const at = e => e.target.dataset && e.target.dataset.i !== undefined ? Number(e.target.dataset.i) : -1;
     svg.addEventListener('pointermove', e => grid_hover(grid, picture, at(e), e));
-    svg.addEventListener('pointerleave', e => grid_hover(grid, picture, -1, e));
+    svg.addEventListener('pointerleave', e => {
+        if (e.pointerType === 'mouse') grid_hover(grid, picture, -1, e);
+    });
+    svg.addEventListener('pointerdown', e => grid_hover(grid, picture, at(e), e));
     svg.addEventListener('click', e => {
         if (at(e) >= 0) grid_select(grid, run, at(e), false);
     });

@@ -153,6 +153,8 @@ function paint_links(picture, width, wanted_scale, in_theme) {
     const surface = {g, scale, width, height, gutter, theme: in_theme};
     g.setTransform(scale, 0, 0, scale, 0, 0);
     g.textBaseline = 'middle';
+    g.fillStyle = c.ground;
+    g.fillRect(0, 0, width, height);
     paint_link_axis(picture, surface, c);
     paint_link_bands(picture, surface, c);
     paint_link_cells(picture, surface);
@@ -177,7 +179,7 @@ function link_x({width, gutter, end}, t) {
 
 function paint_link_axis(picture, {g, width, height, gutter}, c) {
     const [factor, unit] = time_unit(picture.end), x = d3.scaleLinear().domain([0, picture.end * factor]).range([gutter, width - 8]);
-    const count = Math.max(2, Math.floor((width - gutter) / 110)), words = x.tickFormat(count);
+    const count = Math.max(3, Math.floor((width - gutter) / 110)), words = x.tickFormat(count);
     g.font = tl_font(13, 700);
     g.textAlign = 'left';
     g.fillStyle = c.ink;
@@ -253,7 +255,9 @@ function link_listen(picture) {
     const {canvas} = picture;
     canvas.addEventListener('pointermove', e => link_point(picture, link_at(picture, e.offsetX, e.offsetY), e));
     canvas.addEventListener('pointerdown', e => link_point(picture, link_at(picture, e.offsetX, e.offsetY), e));
-    canvas.addEventListener('pointerleave', () => link_point(picture, null));
+    canvas.addEventListener('pointerleave', e => {
+        if (e.pointerType === 'mouse') link_point(picture, null);
+    });
     canvas.addEventListener('blur', () => link_point(picture, null));
     canvas.addEventListener('keydown', e => {
         const way = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}[e.key];

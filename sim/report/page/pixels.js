@@ -5,9 +5,9 @@
 // buffer is put on a canvas once. A frame costs the bars and pixels in view. A band is what lies on the same rows of
 // pixels: mostly one lane; where ranks are many, lanes of several ranks.
 //
-// However many bars fall on a pixel, the pixel asks for one of them: the next pixel's bar is found by doubling steps. The
-// use of ports is exact at every zoom, from sums of busy time, at two searches a bin; so a million transfers need no
-// bins made in advance.
+// However many bars fall on a pixel, the pixel asks for one of them: the next pixel's bar is found by doubling steps. From
+// a million bars on, what is at 4,096 moments of each lane is looked up once, and read while these are no farther apart
+// than pixels. The use of ports is exact at every zoom, from sums of busy time, at two searches a bin.
 
 import {first_bar_after} from './runs.js';
 
@@ -15,6 +15,7 @@ const LEAST_MARKED = 8;     // pixels of a row of a late or slow rank
 const LEAST_ROW = 2;
 const MOST_HEIGHT = 720;    // of all rows of least height; beyond it several ranks share a row
 const HEAD = 26;            // above a run's rows
+const SAMPLES = 4096, SAMPLED_FROM = 1e6;     // moments of a lane; bars of a run from which on they are made
 
 /* ---- rows ---- */
 
@@ -141,10 +142,11 @@ export function paint_runs(pixels, runs, {from, to, scale, mode, palette, heat, 
     const view = {from, to, scale, k: pixels.width / (to - from)};
     pixels.words.fill(0);
     for (const run of runs) {
-        const tint = mode === 'use' ? null : tint_of(run);
+        const tint = mode === 'use' ? null : tint_of(run), samples = tint ? samples_for(run, view) : null;
         for (const band of run.bands) {
-            const is_used = tint ? line_of_bars(pixels, run.lanes, band, view, tint, palette)
-                : line_of_use(pixels, run.lanes, band, view, heat);
+            const is_used = samples ? line_of_samples(pixels, band, view, samples, tint, palette)
+                : tint ? line_of_bars(pixels, run.lanes, band, view, tint, palette)
+                    : line_of_use(pixels, run.lanes, band, view, heat);
             if (!is_used) continue;
             const end = Math.min(pixels.height, band.y1);
             for (let y = band.y0; y < end; y++) pixels.words.set(pixels.line, y * pixels.width);
@@ -191,6 +193,42 @@ function last_bar_before(end, j, last, t) {
         if (j + step < last && end[j + step] < t) j += step;
     }
     return j;
+}
+
+// The samples of a run of many bars where a pixel of the view is at least as long as their distance; else null.
+function samples_for(run, view) {
+    if (run.lanes.id.length < SAMPLED_FROM) return null;
+    if (!run.samples) run.samples = make_samples(run.lanes);
+    return run.samples.step * view.k <= 1 ? run.samples : null;
+}
+
+// The bar that holds a lane at so many moments, plus one; 0: it is idle.
+function make_samples(lanes) {
+    let end = 0;
+    for (let j = 0; j < lanes.end.length; j++) end = Math.max(end, lanes.end[j]);
+    const step = end / SAMPLES, bar = new Uint32Array(lanes.count * SAMPLES);
+    for (let lane = 0; lane < lanes.count; lane++) {
+        for (let j = lanes.offset[lane]; j < lanes.offset[lane + 1]; j++) {
+            const first = Math.ceil(lanes.start[j] / step), last = Math.min(SAMPLES - 1, Math.floor(lanes.end[j] / step));
+            for (let k = first; k <= last; k++) bar[lane * SAMPLES + k] = j + 1;
+        }
+    }
+    return {step, bar};
+}
+
+// As line_of_bars(), from samples.
+function line_of_samples({line, width}, band, {from, k}, {step, bar}, tint, palette) {
+    line.fill(0);
+    for (const lane of band.lanes) {
+        const base = lane * SAMPLES;
+        for (let x = Math.max(0, Math.ceil(-from * k)); x < width; x++) {
+            const at = ((from + (x + 0.5) / k) / step) | 0;
+            if (at >= SAMPLES) break;
+            const b = bar[base + at];
+            if (b > 0) line[x] = palette[tint[b - 1]];
+        }
+    }
+    return true;
 }
 
 // How busy the lanes of a band are, bin by bin, into the line.

@@ -91,22 +91,25 @@ function make_lanes(run) {
 // the parts of the way there: at either end they are free in both directions.
 function collect_bars(run, slots) {
     const exchange = run.raw.ops.indexOf('exchange'), most = run.n * (exchange < 0 ? 2 : 4);
-    const bars = {count: 0, port: new Uint32Array(most), part: new Uint8Array(most), id: new Uint32Array(most)};
-    const place = run.raw.fabrics.map((_, f) => 2 * run.fabrics.indexOf(f));
-    const add = (rank, direction, part, i) => {
-        if (rank >= run.ranks) return;
-        bars.port[bars.count] = rank * slots + place[run.fabric[i]] + direction;
-        bars.part[bars.count] = part;
-        bars.id[bars.count++] = i;
-    };
+    const port = new Uint32Array(most), part = new Uint8Array(most), id = new Uint32Array(most), {ranks, from, to} = run;
+    const place = Uint8Array.from(run.raw.fabrics, (_, f) => 2 * Math.max(0, run.fabrics.indexOf(f)));
+    let count = 0;
     for (let i = 0; i < run.n; i++) {
-        const is_exchange = run.op[i] === exchange;
-        add(run.from[i], TX, run.tx[i], i);
-        if (is_exchange) add(run.from[i], RX, run.tx[i], i);
-        if (is_exchange) add(run.to[i], TX, run.rx[i], i);
-        add(run.to[i], RX, run.rx[i], i);
+        const at = place[run.fabric[i]], ways = run.op[i] === exchange ? 2 : 1;
+        for (let way = 0; way < ways; way++) {
+            if (from[i] < ranks) {
+                port[count] = from[i] * slots + at + (way ? RX : TX);
+                part[count] = run.tx[i];
+                id[count++] = i;
+            }
+            if (to[i] < ranks) {
+                port[count] = to[i] * slots + at + (way ? TX : RX);
+                part[count] = run.rx[i];
+                id[count++] = i;
+            }
+        }
     }
-    return bars;
+    return {count, port, part, id};
 }
 
 function describe_lanes(ranks, slots, parts, base) {
@@ -129,32 +132,28 @@ function describe_lanes(ranks, slots, parts, base) {
 
 // Sort the bars into their lanes. They come in the order of their starts, so each lane ascends.
 function fill_lanes(run, lanes, bars, base) {
-    const lane_of_bar = new Uint32Array(bars.count), offset = new Uint32Array(lanes.count + 1);
-    for (let k = 0; k < bars.count; k++) {
-        lane_of_bar[k] = base[bars.port[k]] + bars.part[k];
-        offset[lane_of_bar[k] + 1]++;
-    }
+    const {count, port, part, id} = bars, {start_s, end_s} = run, offset = new Uint32Array(lanes.count + 1);
+    for (let k = 0; k < count; k++) offset[base[port[k]] + part[k] + 1]++;
     for (let k = 0; k < lanes.count; k++) offset[k + 1] += offset[k];
-    const at = offset.slice();
-    lanes.offset = offset;
-    lanes.id = new Uint32Array(bars.count);
-    lanes.start = new Float64Array(bars.count);
-    lanes.end = new Float64Array(bars.count);
-    lanes.busy = new Float64Array(bars.count + 1);
-    for (let k = 0; k < bars.count; k++) {
-        const place = at[lane_of_bar[k]]++, i = bars.id[k];
-        lanes.id[place] = i;
-        lanes.start[place] = run.start_s[i];
-        lanes.end[place] = run.end_s[i];
+    const at = offset.slice(), start = new Float64Array(count), end = new Float64Array(count);
+    lanes.id = new Uint32Array(count);
+    for (let k = 0; k < count; k++) {
+        const bar = at[base[port[k]] + part[k]]++, i = id[k];
+        lanes.id[bar] = i;
+        start[bar] = start_s[i];
+        end[bar] = end_s[i];
     }
-    for (let k = 0; k < bars.count; k++) lanes.busy[k + 1] = lanes.busy[k] + lanes.end[k] - lanes.start[k];
+    const busy = new Float64Array(count + 1);
+    for (let k = 0; k < count; k++) busy[k + 1] = busy[k] + end[k] - start[k];
+    Object.assign(lanes, {offset, start, end, busy});
 }
 
 function pick_critical(run, lanes) {
     const id = [];
     lanes.critical_offset = new Uint32Array(lanes.count + 1);
     for (let k = 0; k < lanes.count; k++) {
-        for (let j = lanes.offset[k]; j < lanes.offset[k + 1]; j++) {
+        const last = lanes.offset[k + 1];
+        for (let j = lanes.offset[k]; j < last; j++) {
             if (run.is_critical[lanes.id[j]]) id.push(lanes.id[j]);
         }
         lanes.critical_offset[k + 1] = id.length;

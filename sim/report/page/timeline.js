@@ -437,7 +437,9 @@ function tl_listen(tl) {
     canvas.addEventListener('pointermove', e => tl_on_move(tl, e));
     canvas.addEventListener('pointerup', e => tl_on_up(tl, e));
     canvas.addEventListener('pointercancel', e => tl_end_drag(tl, e));
-    canvas.addEventListener('pointerleave', () => tl_set_hover(tl, null));
+    canvas.addEventListener('pointerleave', e => {
+        if (e.pointerType === 'mouse') tl_set_hover(tl, null); // a finger that is lifted leaves what it has tapped
+    });
     canvas.addEventListener('dblclick', () => tl_fit(tl));
     canvas.addEventListener('blur', () => show_tip(null));
     new ResizeObserver(() => {

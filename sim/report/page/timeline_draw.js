@@ -47,7 +47,7 @@ export function tl_x(tl, t) {
 export function make_surface(tl, canvas, width, wanted_scale, in_theme) {
     const bottom = place_rows(tl.runs, TL_TOP, TL_ROOM), height = Math.ceil(bottom) + 4;
     const scale = Math.min(wanted_scale, Math.max(1, Math.sqrt(TL_MOST_PIXELS / (width * height))));
-    const gutter = width < 560 ? 74 : 96;
+    const gutter = tl_gutter(tl, canvas.getContext('2d'), width);
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
     const surface = {
@@ -57,6 +57,19 @@ export function make_surface(tl, canvas, width, wanted_scale, in_theme) {
     surface.rows = place_bands(tl.runs, TL_TOP, height - TL_TOP, scale);
     surface.joints = tl.runs.map(run => joints_of(run, scale));
     return surface;
+}
+
+// Room for the names of ranks.
+function tl_gutter(tl, g, width) {
+    g.font = tl_font(11.5, 700);
+    const names = tl.runs.flatMap(run => run.rows.filter(r => r.mark || r === run.rows[run.rows.length - 1]).map(row_name));
+    const longest = names.reduce((most, name) => Math.max(most, g.measureText(name).width), g.measureText('busy ports').width);
+    return Math.ceil(Math.min(longest + 20, 0.3 * width));
+}
+
+// "late GPU 7", "GPU 3", "GPU 24–26" where ranks share a row.
+function row_name({first, last, mark}) {
+    return (mark ? mark + ' ' : '') + 'GPU ' + first + (last > first ? `–${last}` : '');
 }
 
 // The middle of a lane, in CSS pixels of the canvas.
@@ -188,7 +201,7 @@ export function time_unit(t) {
 function tl_draw_axis(tl, surface, c) {
     const {g, width, height, gutter} = surface, [factor, unit] = time_unit(tl.to);
     const x = d3.scaleLinear().domain([tl.from * factor, tl.to * factor]).range([gutter, width]);
-    const count = Math.max(2, Math.floor((width - gutter) / 120)), words = x.tickFormat(count);
+    const count = Math.max(4, Math.floor((width - gutter) / 120)), words = x.tickFormat(count);
     g.font = tl_font(11.5);
     g.textAlign = 'center';
     g.lineWidth = 1;
@@ -498,11 +511,11 @@ function tl_draw_names(tl, surface, c, run) {
         g.fillText(text, gutter - 10, y);
     };
     for (const row of run.rows) {
-        if (row.mark) put(row, `${row.mark} GPU ${row.first}`, true);
+        if (row.mark) put(row, row_name(row), true);
     }
     const plain = run.rows.filter(r => !r.mark);
     const step = plain.length ? Math.max(1, Math.ceil(13 / plain[0].h)) : 1;
     plain.forEach((row, k) => {
-        if (k % step === 0) put(row, `GPU ${row.first}` + (row.last > row.first ? `–${row.last}` : ''), false);
+        if (k % step === 0) put(row, row_name(row), false);
     });
 }
