@@ -629,6 +629,38 @@ Test(report_timeline, path_and_late_ranks_stay_whole)
     }
 }
 
+/* The port of GPU 9 is slow for a while: it is as late ranks are. One that is slow when all is over
+ * is as any other, of which the first ones stay. */
+Test(report_timeline, slow_ranks_stay_whole)
+{
+    for (int is_over = 0; is_over < 2; is_over++) {
+        ct_scene_set(&scene, "ring", CS_ALLREDUCE, 16, 1 << 20);
+        scene.capacity[0]         = is_over ? (cs_capacity){9, 2, 100, 101, false}
+                                            : (cs_capacity){9, 1.0001, 0, 1e-9, false};
+        scene.scenario.capacity   = scene.capacity;
+        scene.scenario.n_capacity = 1;
+        ct_scene_ready(&scene);
+        view v = open_view(NULL, 95);
+        cr_expect_eq(count_of(&v, 9) == 60, !is_over);
+        cr_expect_eq(json_array_size(json_object_get(v.json, "slow")), is_over ? 0 : 1);
+        close_view(&v);
+    }
+}
+
+/* A tree, of which the root is the busiest: all of its messages stay, not those of many leaves. */
+Test(report_timeline, busy_ranks_stay_whole)
+{
+    ct_scene_set(&scene, "binomial", CS_BROADCAST, 64, 1 << 20);
+    ct_scene_ready(&scene);
+    view all = open_view(NULL, 63), v = open_view(NULL, 14);
+    cr_assert_eq(all.n, 63);
+    cr_assert_eq(count_of(&all, 0), 6);
+    cr_expect_eq(count_of(&v, 0), 6);
+    cr_expect_eq(v.n, 14, "%zu", v.n);
+    close_view(&all);
+    close_view(&v);
+}
+
 /* A path longer than the limit: its end. */
 Test(report_timeline, a_long_path_keeps_its_end)
 {
