@@ -37,7 +37,7 @@ class Site:
         self.attached = {}
         self.wrong = []
         version = subprocess.run([self.binary, "--version"], text=True, capture_output=True, check=True).stdout
-        self.version = version.split("\n")[0].split("(")[0].strip()
+        self.version = version.split()[1] if len(version.split()) > 1 else ""
         for name in ("figures", "gallery", "images"):
             os.makedirs(os.path.join(self.folder, name))
 

@@ -10,6 +10,7 @@ import tree
 from tree import element
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+MOST_UNBROKEN = 26  # characters
 BLOCKS = set(HEADINGS) | {"p", "li", "td", "th", "dt", "dd", "pre", "figcaption", "tr", "div", "table", "br", "summary"}
 
 
@@ -127,11 +128,14 @@ def code_block(text):
 
 
 def dress(page):
-    """Code blocks, and tables that may scroll."""
+    """Code blocks, tables that may scroll, and code that is short enough to stay on a line."""
     up = tree.parents(page.body)
     for node in list(page.body.iter("pre")):
         if not tree.has_class(up[node], "code"):
             tree.replace(up[node], node, code_block(tree.text_of(node)))
+    for node in page.body.iter("code"):
+        if up.get(node) is not None and up[node].tag != "pre" and len(tree.text_of(node)) <= MOST_UNBROKEN:
+            node.set("class", (node.get("class", "") + " short").strip())
     for node in list(page.body.iter("table")):
         for columns in node.findall("colgroup"):
             tree.replace(node, columns)

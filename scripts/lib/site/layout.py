@@ -89,7 +89,7 @@ def whole(page, groups, outputs, version):
                      search_box(),
                      element("button", "Menu", type="button", id="menu", aria_expanded="false", aria_controls="nav"))
     main = element("main", element("article", *([body.text] if body.text else []), *list(body)), neighbours(page, groups, outputs),
-                   element("footer", element("p", "Made from ", element("code", page.source), ", ", version,
+                   element("footer", element("p", "Made from ", element("code", page.source), ", collsim ", version,
                                              ". GPL-3.0-or-later.")), id="content", tabindex="-1")
     toc = on_this_page(page)
     frame = element("div", side(page, groups, outputs), toc, main, class_="frame" + ("" if toc is not None else " no-toc"))
