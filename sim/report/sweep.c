@@ -368,7 +368,7 @@ cs_status cs_sweep_choose(const cs_sweep *s, const char *text, size_t *setting_p
         const cs_sweep_dim *d        = &s->dims[i];
         bool                is_large = d->unit == CS_PAGE_BYTES || d->unit == CS_PAGE_S;
         wanted[i]                    = (uint32_t)(d->words != NULL ? d->n - 1
-                                                  : is_large       ? 3 * (d->n - 1) / 4
+                                                  : is_large       ? (3 * (d->n - 1) + 2) / 4
                                                                    : (d->n - 1) / 2);
     }
     while (text != NULL && *text != '\0') {

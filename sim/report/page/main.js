@@ -63,7 +63,7 @@ function make_section(id, make) {
     } catch (error) {
         console.error(`${id}:`, error);
     }
-    node.hidden = !section;
+    if (!section) node.hidden = true;   // one that is there may have hidden itself
     return {section, node, is_drawn: false};
 }
 
@@ -118,7 +118,7 @@ function report_failure(error) {
 }
 
 function shown_sections() {
-    return SECTIONS.filter(([id]) => sections.get(id) && sections.get(id).section);
+    return SECTIONS.filter(([id]) => sections.get(id) && sections.get(id).section && !sections.get(id).node.hidden);
 }
 
 on_change(changed => {
