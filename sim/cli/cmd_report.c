@@ -65,7 +65,7 @@ static void add_command(const report_job *j, cs_text *text)
 static const char *title_of(const report_job *j)
 {
     const cs_config *config = j->choice.scenario.config;
-    const char      *path   = j->choice.scenario.given.path;
+    const char      *path   = j->n_traces > 0 ? j->traces[0] : j->choice.scenario.given.path;
     const char      *name   = config != NULL ? cs_config_text(config, "name") : NULL;
 
     if (j->title != NULL) {

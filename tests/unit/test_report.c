@@ -176,7 +176,7 @@ Test(report, the_setting_that_is_shown_first_can_be_chosen)
     cr_expect_eq(cs_sweep_choose(&s, "ranks=16,bytes=2K", &at, &err), CS_OK, "%s", err.message);
     cr_expect_eq(at, 3);
     cr_expect_eq(cs_sweep_choose(&s, "ranks=9", &at, &err), CS_OK);
-    cr_expect_eq(at, 0, "the nearest of the first size");
+    cr_expect_eq(at, 1, "the nearest number of ranks, and the larger size");
     cr_expect_eq(cs_sweep_choose(&s, "ranks", &at, &err), CS_EINVAL);
     cr_expect(strstr(err.message, "COLUMN=VALUE") != NULL);
     err = (cs_error){0};
