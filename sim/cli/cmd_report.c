@@ -38,6 +38,7 @@ static const cs_arg report_args[] = {
      .field = CS_ARG_LIST_FIELD(report_job, traces, n_traces, "trace")},
     CS_ARG_FLAG(report_job, no_runs, 0, "no-timeline", "leave out the timelines of the best schedule and of what runs today"),
     CS_ARG_FLAG(report_job, no_before, 0, "no-before", "where something is broken, leave out what was before"),
+    CS_ARG_GROUP("output"),
     CS_ARG_TEXT(report_job, output, 'o', "output", "FILE.html", "the page (report.html)"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
@@ -198,7 +199,7 @@ const cs_command cs_command_report = {
     .usage    = "report [RESULTS|CONFIG.json] [options]",
     .summary  = "one page about results: the answer, when it holds, what happens inside",
     .tables   = report_tables,
-    .examples = {"collsim report -a ring,rhd,stragglar -n 16 -s 1M:4G:x4 --late 7=10us:20ms:x2 -o "
+    .examples = {"collsim report -a ring,rhd,stragglar -n 16 -s 1M:1G:x4 --late 7=10us:10ms:x4 -o "
                  "late.html",
                  "collsim report --trace traces/generated-stragglar4.log -o who-is-late.html"},
     .run      = report_run,
