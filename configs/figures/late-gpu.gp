@@ -12,14 +12,14 @@
   set label 1 'no schedule can be faster' at graph 0.5, first 0.5 * B_min center front
   EACH = max(1, floor(X_records / 10))
   plot DATA using 'delay_ms':'bound_ms' with filledcurves y1=0 fc rgb '#E4E4E4' notitle, \
-    '' using 'delay_ms':'nccl_rings_ms' with lines ls 3 notitle, \
-    '' using 'delay_ms':'nccl_rings_ms' every EACH with points ls 3 notitle, \
-    keyentry with linespoints ls 3 title 'nccl_rings', \
-    '' using 'delay_ms':'rhd_ms' with lines ls 4 title 'rhd', \
-    '' using 'delay_ms':'stragglar_paper_ms' with lines ls 2 notitle, \
-    '' using 'delay_ms':'stragglar_paper_ms' every EACH with points ls 2 notitle, \
-    keyentry with linespoints ls 2 title sprintf('stragglar, %d chunks (as in its paper)', PAPER_CHUNKS), \
-    '' using 'delay_ms':'stragglar_ms' with lines ls 1 notitle, \
-    '' using 'delay_ms':'stragglar_ms' every EACH with points ls 1 notitle, \
-    keyentry with linespoints ls 1 title 'stragglar, chunks=auto', \
-    '' using 'delay_ms':'bound_ms' with lines ls 7 lw 3.5 title 'lower bound (proven)'
+    '' using 'delay_ms':'nccl_rings_ms' with lines ls ls_ring notitle, \
+    '' using 'delay_ms':'nccl_rings_ms' every EACH with points ls ls_ring notitle, \
+    keyentry with linespoints ls ls_ring title 'nccl_rings', \
+    '' using 'delay_ms':'rhd_ms' with lines ls ls_rhd title 'rhd', \
+    '' using 'delay_ms':'stragglar_paper_ms' with lines ls open_stragglar notitle, \
+    '' using 'delay_ms':'stragglar_paper_ms' every EACH with points ls open_stragglar notitle, \
+    keyentry with linespoints ls open_stragglar title sprintf('stragglar, %d chunks (as in its paper)', PAPER_CHUNKS), \
+    '' using 'delay_ms':'stragglar_ms' with lines ls ls_stragglar notitle, \
+    '' using 'delay_ms':'stragglar_ms' every EACH with points ls ls_stragglar notitle, \
+    keyentry with linespoints ls ls_stragglar title 'stragglar, chunks=auto', \
+    '' using 'delay_ms':'bound_ms' with lines ls ls_bound lw 3.5 title 'lower bound (proven)'

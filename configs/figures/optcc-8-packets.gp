@@ -15,19 +15,19 @@
     i < COLUMNS ? 0.86 : 0.395)
   L = 0
   array W[20]; array C[20]; array S[20]; array K[20]
-  L = L + 1; W[L] = 'crossbar'; C[L] = 'iccl_percent'; S[L] = 'linespoints ls 3'; K[L] = 'ring with fault (ICCL), crossbar'
-  L = L + 1; W[L] = 'leaf/spine'; C[L] = 'iccl_percent'; S[L] = sprintf('points ls 3 pt 4 ps %g lw 1.5', 2.2 * PS); K[L] = 'ICCL, leaf/spine'
-  L = L + 1; W[L] = 'DCQCN'; C[L] = 'iccl_percent'; S[L] = 'linespoints ls 3 dt (3,3) pt 4'; K[L] = 'ICCL, DCQCN'
-  L = L + 1; W[L] = 'crossbar'; C[L] = 'r2ccl_percent'; S[L] = 'linespoints ls 6'; K[L] = 'R^2CCL, crossbar'
-  L = L + 1; W[L] = 'DCQCN'; C[L] = 'r2ccl_percent'; S[L] = 'linespoints ls 6 dt (3,3) pt 12'; K[L] = 'R^2CCL, DCQCN'
-  L = L + 1; W[L] = 'leaf/spine'; C[L] = 'fault_free_here_percent'; S[L] = 'linespoints ls 4'; K[L] = 'ring without a fault, leaf/spine'
-  L = L + 1; W[L] = 'crossbar'; C[L] = 'loggp_percent'; S[L] = 'lines ls 8'; K[L] = 'OptCC, LogGP (no packets)'
-  L = L + 1; W[L] = 'leaf/spine'; C[L] = 'optcc_percent'; S[L] = 'linespoints ls 9'; K[L] = 'OptCC, leaf/spine, one way a pair'
-  L = L + 1; W[L] = 'early pauses'; C[L] = 'optcc_percent'; S[L] = 'linespoints ls 9 dt (18,5) pt 10'
+  L = L + 1; W[L] = 'crossbar'; C[L] = 'iccl_percent'; S[L] = 'linespoints ls ls_ring'; K[L] = 'ring with fault (ICCL), crossbar'
+  L = L + 1; W[L] = 'leaf/spine'; C[L] = 'iccl_percent'; S[L] = sprintf('points ls ls_ring pt 4 ps %g lw 1.5', 2.2 * PS); K[L] = 'ICCL, leaf/spine'
+  L = L + 1; W[L] = 'DCQCN'; C[L] = 'iccl_percent'; S[L] = 'linespoints ls ls_ring dt (3,3) pt 4'; K[L] = 'ICCL, DCQCN'
+  L = L + 1; W[L] = 'crossbar'; C[L] = 'r2ccl_percent'; S[L] = 'linespoints ls ls_broadcast'; K[L] = 'R^2CCL, crossbar'
+  L = L + 1; W[L] = 'DCQCN'; C[L] = 'r2ccl_percent'; S[L] = 'linespoints ls ls_broadcast dt (3,3) pt 12'; K[L] = 'R^2CCL, DCQCN'
+  L = L + 1; W[L] = 'leaf/spine'; C[L] = 'fault_free_here_percent'; S[L] = 'linespoints ls ls_rhd'; K[L] = 'ring without a fault, leaf/spine'
+  L = L + 1; W[L] = 'crossbar'; C[L] = 'loggp_percent'; S[L] = 'lines ls ls_formula'; K[L] = 'OptCC, LogGP (no packets)'
+  L = L + 1; W[L] = 'leaf/spine'; C[L] = 'optcc_percent'; S[L] = 'linespoints ls ls_published'; K[L] = 'OptCC, leaf/spine, one way a pair'
+  L = L + 1; W[L] = 'early pauses'; C[L] = 'optcc_percent'; S[L] = 'linespoints ls ls_published dt (18,5) pt 10'
   K[L] = 'OptCC, leaf/spine, early pauses'
-  L = L + 1; W[L] = 'sprayed'; C[L] = 'optcc_percent'; S[L] = 'linespoints ls 5'; K[L] = 'OptCC, leaf/spine, sprayed'
-  L = L + 1; W[L] = 'crossbar'; C[L] = 'optcc_percent'; S[L] = 'linespoints ls 1'; K[L] = 'OptCC, crossbar'
-  L = L + 1; W[L] = 'DCQCN'; C[L] = 'optcc_percent'; S[L] = sprintf('points ls 1 pt 6 ps %g lw 1.5', 2.4 * PS); K[L] = 'OptCC, DCQCN'
+  L = L + 1; W[L] = 'sprayed'; C[L] = 'optcc_percent'; S[L] = 'linespoints ls ls_allpairs'; K[L] = 'OptCC, leaf/spine, sprayed'
+  L = L + 1; W[L] = 'crossbar'; C[L] = 'optcc_percent'; S[L] = 'linespoints ls ls_stragglar'; K[L] = 'OptCC, crossbar'
+  L = L + 1; W[L] = 'DCQCN'; C[L] = 'optcc_percent'; S[L] = sprintf('points ls ls_stragglar pt 6 ps %g lw 1.5', 2.4 * PS); K[L] = 'OptCC, DCQCN'
   array T[L]
   do for [k = 1:L] {
     COUNT = 0

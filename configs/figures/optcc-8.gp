@@ -17,22 +17,22 @@
   IS_ONE = SLOW == 1 && G_max == 1
   L = 0
   array M[10]; array C[10]; array S[10]; array K[10]
-  L = L + 1; M[L] = 'alpha-beta'; C[L] = 'bound_ms'; S[L] = 'lines ls 7 dt (8,4)'; K[L] = 'lower bound, proven'
-  L = L + 1; M[L] = 'alpha-beta'; C[L] = 'fault_free_ms'; S[L] = 'linespoints ls 4'
+  L = L + 1; M[L] = 'alpha-beta'; C[L] = 'bound_ms'; S[L] = 'lines ls ls_bound dt (8,4)'; K[L] = 'lower bound, proven'
+  L = L + 1; M[L] = 'alpha-beta'; C[L] = 'fault_free_ms'; S[L] = 'linespoints ls ls_rhd'
   K[L] = G_max == 1 ? 'fault-free ring, both models' : 'fault-free ring, alpha-beta'
   if (G_max > 1) {
-    L = L + 1; M[L] = 'loggp'; C[L] = 'fault_free_ms'; S[L] = 'linespoints ls 4 dt (3,3) pt 8'; K[L] = 'fault-free ring, LogGP'
+    L = L + 1; M[L] = 'loggp'; C[L] = 'fault_free_ms'; S[L] = 'linespoints ls ls_rhd dt (3,3) pt 8'; K[L] = 'fault-free ring, LogGP'
   }
-  L = L + 1; M[L] = 'alpha-beta'; C[L] = 'iccl_ms'; S[L] = 'linespoints ls 3'; K[L] = 'ring with fault (ICCL), alpha-beta'
+  L = L + 1; M[L] = 'alpha-beta'; C[L] = 'iccl_ms'; S[L] = 'linespoints ls ls_ring'; K[L] = 'ring with fault (ICCL), alpha-beta'
   if (SLOW == 1) {
-    L = L + 1; M[L] = 'alpha-beta'; C[L] = 'r2ccl_closed_form_ms'; S[L] = 'lines ls 6 dt (3,4)'; K[L] = 'R^2CCL, closed form'
+    L = L + 1; M[L] = 'alpha-beta'; C[L] = 'r2ccl_closed_form_ms'; S[L] = 'lines ls ls_broadcast dt (3,4)'; K[L] = 'R^2CCL, closed form'
   }
   if (IS_ONE) {
-    L = L + 1; M[L] = 'alpha-beta'; C[L] = 'r2ccl_ms'; S[L] = 'linespoints ls 6'; K[L] = 'R^2CCL, alpha-beta'
-    L = L + 1; M[L] = 'loggp'; C[L] = 'r2ccl_ms'; S[L] = 'linespoints ls 6 dt (3,3) pt 12'; K[L] = 'R^2CCL, LogGP'
+    L = L + 1; M[L] = 'alpha-beta'; C[L] = 'r2ccl_ms'; S[L] = 'linespoints ls ls_broadcast'; K[L] = 'R^2CCL, alpha-beta'
+    L = L + 1; M[L] = 'loggp'; C[L] = 'r2ccl_ms'; S[L] = 'linespoints ls ls_broadcast dt (3,3) pt 12'; K[L] = 'R^2CCL, LogGP'
   }
-  L = L + 1; M[L] = 'alpha-beta'; C[L] = 'optcc_ms'; S[L] = 'linespoints ls 1'; K[L] = 'OptCC, alpha-beta'
-  L = L + 1; M[L] = 'loggp'; C[L] = 'optcc_ms'; S[L] = 'linespoints ls 2'; K[L] = 'OptCC, LogGP'
+  L = L + 1; M[L] = 'alpha-beta'; C[L] = 'optcc_ms'; S[L] = 'linespoints ls ls_stragglar'; K[L] = 'OptCC, alpha-beta'
+  L = L + 1; M[L] = 'loggp'; C[L] = 'optcc_ms'; S[L] = 'linespoints ls open_stragglar'; K[L] = 'OptCC, LogGP'
   set multiplot
   unset key
   TICS_FONT = N > 3 ? TINY : SMALL

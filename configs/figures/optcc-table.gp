@@ -25,8 +25,8 @@
     }
     set label (10 + i) NAME[i] at first FIRST[i] - 0.2, graph 0.985 rotate by -90 left font TINY tc rgb '#505050'
   }
-  plot DATA using (column('row')):(column('paper_over_bound_1')):xtic(stringcolumn('label')) with points ls 9 \
+  plot DATA using (column('row')):(column('paper_over_bound_1')):xtic(stringcolumn('label')) with points ls ls_published \
          title 'paper''s formula, as many sections', \
-    '' using 'row':'replayed_over_bound_1' with points ls 1 title 'replayed', \
-    '' using 'row':'limit_over_bound_1' with points ls 8 ps 1*PS title 'limit of many sections', \
-    1 with lines ls 7 title 'lower bound'
+    '' using 'row':'replayed_over_bound_1' with points ls ls_stragglar title 'replayed', \
+    '' using 'row':'limit_over_bound_1' with points ls ls_formula ps 1*PS title 'limit of many sections', \
+    1 with lines ls ls_bound title 'lower bound'

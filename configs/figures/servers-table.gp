@@ -12,7 +12,7 @@
   set grid noxtics
   set xtics rotate by 60 right font TINY scale 0.4
   set key at screen 0.5, 0.885 center center horizontal Left reverse maxrows 1 nobox samplen 3
-  plot DATA using (column('row')):(column('best_over_bound_1')):xtic(stringcolumn('label')) with points ls 9 \
+  plot DATA using (column('row')):(column('best_over_bound_1')):xtic(stringcolumn('label')) with points ls ls_formula \
          title 'the fastest that waits for all', \
-    '' using 'row':'over_bound_1' with points ls 1 title 'StragglAR over servers', \
-    1 with lines ls 7 title 'lower bound'
+    '' using 'row':'over_bound_1' with points ls ls_stragglar title 'StragglAR over servers', \
+    1 with lines ls ls_bound title 'lower bound'

@@ -14,11 +14,11 @@
     'replayed, ' . network . (CHANGED ? '' : NOTE))
   eval legend(0.915)
   plot NaN notitle, \
-    keyentry with linespoints ls 1 title 'StragglAR', \
-    keyentry with linespoints ls 3 title 'ring', \
-    keyentry with linespoints ls 4 title 'rhd', \
-    keyentry with linespoints ls 5 title 'allpairs', \
-    keyentry with linespoints ls 6 title 'broadcast'
+    keyentry with linespoints ls ls_stragglar title 'StragglAR', \
+    keyentry with linespoints ls ls_ring title 'ring', \
+    keyentry with linespoints ls ls_rhd title 'rhd', \
+    keyentry with linespoints ls ls_allpairs title 'allpairs', \
+    keyentry with linespoints ls ls_broadcast title 'broadcast'
   eval panels
   set xrange [X_min:LAST]
   set yrange [STEP * floor(LEAST / STEP):STEP * ceil(MOST / STEP)]
@@ -38,22 +38,22 @@
     # Half-way between the ring and the broadcast.
     sign = i == 1 ? 1 : -1
     if (HAS_ROOM) {
-      set arrow 1 from CRITICAL, graph 0 to CRITICAL, graph 1 nohead ls 10
-      set arrow 2 from IDEAL, graph 0 to IDEAL, graph 1 nohead ls 11
+      set arrow 1 from CRITICAL, graph 0 to CRITICAL, graph 1 nohead ls ls_critical
+      set arrow 2 from IDEAL, graph 0 to IDEAL, graph 1 nohead ls ls_ideal
       set label 1 sprintf('critical delay %.4g ms', CRITICAL) at CRITICAL, (RING + B_min + sign * CRITICAL) / 2 center \
         rotate by 90 offset -0.9,0
       set label 2 sprintf('ideal delay %.4g ms', IDEAL) at IDEAL, (RING + B_min + sign * IDEAL) / 2 center \
         rotate by 90 offset -0.9,0
     }
-    plot DATA using 'delay_ms':(column('allpairs' . suffix)) with lines ls 5, \
-      '' using 'delay_ms':(column('rhd' . suffix)) with lines ls 4, \
-      '' using 'delay_ms':(column('ring' . suffix)) with lines ls 3, \
-      '' using 'delay_ms':(column('ring' . suffix)) every 6::0 with points ls 3, \
-      '' using 'delay_ms':(column('rhd' . suffix)) every 6::2 with points ls 4, \
-      '' using 'delay_ms':(column('allpairs' . suffix)) every 6::4 with points ls 5, \
-      '' using 'delay_ms':(column('broadcast' . suffix)) with lines ls 6, \
-      '' using 'delay_ms':(column('broadcast' . suffix)) every 4 with points ls 6, \
-      '' using 'delay_ms':(column('stragglar' . suffix)) with lines ls 1, \
-      '' using 'delay_ms':(column('stragglar' . suffix)) every 4 with points ls 1
+    plot DATA using 'delay_ms':(column('allpairs' . suffix)) with lines ls ls_allpairs, \
+      '' using 'delay_ms':(column('rhd' . suffix)) with lines ls ls_rhd, \
+      '' using 'delay_ms':(column('ring' . suffix)) with lines ls ls_ring, \
+      '' using 'delay_ms':(column('ring' . suffix)) every 6::0 with points ls ls_ring, \
+      '' using 'delay_ms':(column('rhd' . suffix)) every 6::2 with points ls ls_rhd, \
+      '' using 'delay_ms':(column('allpairs' . suffix)) every 6::4 with points ls ls_allpairs, \
+      '' using 'delay_ms':(column('broadcast' . suffix)) with lines ls ls_broadcast, \
+      '' using 'delay_ms':(column('broadcast' . suffix)) every 4 with points ls ls_broadcast, \
+      '' using 'delay_ms':(column('stragglar' . suffix)) with lines ls ls_stragglar, \
+      '' using 'delay_ms':(column('stragglar' . suffix)) every 4 with points ls ls_stragglar
   }
   unset multiplot

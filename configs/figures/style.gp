@@ -1,9 +1,23 @@
 # What all pictures have in common. The figure's own commands stand for the line FIGURE below: they
 # are run once for each kind of picture, so they set everything they need and leave terminal and
-# output alone. Colours are those of Okabe and Ito, which colour-blind readers can tell apart; each
-# line style has its own dashes and marker, too:
-#   1 StragglAR best, 2 StragglAR worst, 3 ring, 4 rhd, 5 allpairs, 6 broadcast, 7 a bound or limit,
-#   8 a formula or approximation, 9 published by the paper, 10 a critical delay, 11 an ideal delay
+# output alone.
+#
+# What an algorithm looks like stands in front of the script, from the table of the program
+# (sim/output/look.c): col_NAME is its colour, ls_NAME its line style (colour, dashes and mark),
+# open_NAME that of a second curve of it (other dashes, an open mark), title_NAME what it is called.
+# Styles of what is no algorithm:
+ls_bound = 7; ls_formula = 8; ls_published = 9; ls_critical = 10; ls_ideal = 11; ls_ink = 12
+col_published = 0x7B2D8E
+# Series that are no algorithms, such as buffers, take SERIES[1], SERIES[2], ..; their second curves OPEN[..].
+array SERIES[8] = [ls_ring, ls_stragglar, ls_rhd, ls_allpairs, ls_broadcast, ls_circulant, ls_optcc, ls_r2ccl]
+array OPEN[8] = [open_ring, open_stragglar, open_rhd, open_allpairs, open_broadcast, open_circulant, open_optcc, open_r2ccl]
+array COLOUR[8] = [col_ring, col_stragglar, col_rhd, col_allpairs, col_broadcast, col_circulant, col_optcc, col_r2ccl]
+
+# A colour mixed with white: 1 is the colour itself.
+part(colour, shift, w) = int(255 - w * (255 - ((colour >> shift) & 255))) << shift
+tone(colour, w) = part(colour, 16, w) + part(colour, 8, w) + part(colour, 0, w)
+# What no schedule can reach, below a bound.
+BELOW = 0xE9E8E6
 
 # A title, its second line smaller; over several panels they are labels 1 and 2 of the screen.
 title(first, second) = sprintf("set title \"{/:Bold*1.15 %s}\\n%s\"", first, second)
@@ -19,7 +33,7 @@ legend(top) = panel(0.01, 0.99, top - 0.04, top) . "; unset border; unset tics; 
 unset xlabel; unset ylabel; set key center center horizontal Left reverse noopaque nobox samplen 3 width LW; \
 set xrange [0:1]; set yrange [0:1]"
 panels = "unset key; unset label; set border 3 lw 1.5; set xtics nomirror out; set ytics nomirror out; \
-set grid xtics ytics lt 1 lc rgb '#D4D4D4' lw 1; set xrange [*:*]; set yrange [*:*]"
+set grid xtics ytics lt 1 lc rgb GRID lw 1; set xrange [*:*]; set yrange [*:*]"
 
 size(gib) = gib >= 1 ? sprintf('%.4g GiB', gib) : gib >= 1.0 / 1024 ? sprintf('%.4g MiB', 1024 * gib) : \
   gib >= 1.0 / 1048576 ? sprintf('%.4g KiB', 1048576 * gib) : sprintf('%g bytes', 1073741824 * gib)
@@ -75,21 +89,16 @@ do for [kind in 'png svg'] {
   set datafile columnheaders
   set border 3 lw 1.5
   set tics nomirror out
-  set grid lt 1 lc rgb '#D4D4D4' lw 1
+  set grid lt 1 lc rgb GRID lw 1
   set format '%g'
   set key opaque box lt 1 lc rgb '#C0C0C0' lw 1 samplen 4 spacing 1.25 width KW height 0.4
-  set style line 1 lc rgb '#D55E00' lw 3 dt 1 pt 7 ps 1.4*PS
-  set style line 2 lc rgb '#D55E00' lw 3 dt (12,6) pt 6 ps 1.4*PS
-  set style line 3 lc rgb '#0072B2' lw 2.5 dt 1 pt 5 ps 1.3*PS
-  set style line 4 lc rgb '#009E73' lw 2.5 dt (18,5) pt 9 ps 1.5*PS
-  set style line 5 lc rgb '#CC79A7' lw 2.5 dt (8,5) pt 11 ps 1.5*PS
-  set style line 6 lc rgb '#B8860B' lw 2.5 dt (14,5,3,5) pt 13 ps 1.6*PS
-  set style line 7 lc rgb '#000000' lw 2 dt 1 pt 2 ps 1.3*PS
-  set style line 8 lc rgb '#505050' lw 2 dt (6,5) pt 4 ps 1.3*PS
-  set style line 9 lc rgb '#7B2D8E' lw 2.5 dt (3,4) pt 8 ps 1.6*PS
-  # The SVG terminal forgets the dashes of a line that has colour and width of the one before.
-  set style line 10 lc rgb '#505050' lw 2 dt (3,4)
-  set style line 11 lc rgb '#404040' lw 1.9 dt (12,5)
+  eval LOOKS
+  set style line ls_bound lc rgb INK lw 2.5 dt (4,3) pt 2 ps 1.3*PS
+  set style line ls_formula lc rgb 0x505050 lw 2 dt (6,5) pt 4 ps 1.3*PS
+  set style line ls_published lc rgb col_published lw 2.5 dt (3,4) pt 8 ps 1.6*PS
+  set style line ls_critical lc rgb INK lw 1.6 dt 1
+  set style line ls_ideal lc rgb 0x404040 lw 1.9 dt (12,5)
+  set style line ls_ink lc rgb INK lw 2 dt 1 pt 2 ps 1.3*PS
 # FIGURE
   unset output
 }
