@@ -21,12 +21,17 @@ BELOW = 0xE9E8E6
 
 # A title, its second line smaller; over several panels they are labels 1 and 2 of the screen.
 title(first, second) = sprintf("set title \"{/:Bold*1.15 %s}\\n%s\"", first, second)
-titles(first, second) = sprintf("set label 1 \"{/:Bold*1.15 %s}\" at screen 0.5, 0.972 center; \
-set label 2 \"%s\" at screen 0.5, 0.938 center", first, second)
+titles(first, second) = sprintf("set label 1 \"{/:Bold*1.15 %s}\" at screen 0.5, %.4f center; \
+set label 2 \"%s\" at screen 0.5, %.4f center", first, 1 - 22.4 / HEIGHT, second, 1 - 49.6 / HEIGHT)
 
 # The place of a panel on the screen: from left to right and from bottom to top.
 panel(left, right, bottom, top) = sprintf("set lmargin at screen %.4f; set rmargin at screen %.4f; \
 set bmargin at screen %.4f; set tmargin at screen %.4f", left, right, bottom, top)
+
+# The place of cell i = 0, 1, .. of n in a grid of two columns below the titles.
+grid_cell(i, n) = (GRID_TOP = 1 - 80.0 / HEIGHT, GRID_ROW = GRID_TOP / ceil(n / 2.0), \
+  panel(0.075 + 0.5 * (i % 2), 0.49 + 0.5 * (i % 2), GRID_TOP - (i / 2 + 1) * GRID_ROW + 68.0 / HEIGHT, \
+    GRID_TOP - (i / 2) * GRID_ROW - 28.0 / HEIGHT))
 
 # A key above several panels, which have none: eval legend(TOP), plot with entries, eval panels.
 legend(top) = panel(0.01, 0.99, top - 0.04, top) . "; unset border; unset tics; unset grid; \
@@ -43,6 +48,20 @@ network = GPUS_PER_SERVER == 1 ? sprintf('%s model, α = %g µs, %.4g GB/s per p
     NIC_US, NIC_GBPS, NVLINK_US, NVLINK_GBPS)
 # Each value once: LIST = ' ', stats DATA using (collect(column('ranks'))) nooutput, word(LIST, i).
 collect(x) = (LIST = strstrt(LIST, sprintf(' %g ', x)) ? LIST : LIST . sprintf('%g ', x), x)
+
+# Names at the ends of curves, their marks beside them: eval ends, SUM = end(Y, STYLE, NAME) for each curve, then
+# eval named(GAP), which moves names apart to at least GAP of the axis. They are labels 101 and up; STYLE 0: no mark.
+array END_Y[20]; array END_STYLE[20]; array END_NAME[20]
+ends = "ENDS = 0; do for [k = 101:120] { unset label k }"
+end(y, style, name) = (ENDS = ENDS + 1, END_Y[ENDS] = y, END_STYLE[ENDS] = style, END_NAME[ENDS] = name, y)
+swap(k) = (HELD = END_Y[k], END_Y[k] = END_Y[k+1], END_Y[k+1] = HELD, STYLE_HELD = END_STYLE[k], END_STYLE[k] = END_STYLE[k+1], \
+  END_STYLE[k+1] = STYLE_HELD, NAME_HELD = END_NAME[k], END_NAME[k] = END_NAME[k+1], END_NAME[k+1] = NAME_HELD, 0)
+apart(k, gap) = (MISSING = gap - (END_Y[k+1] - END_Y[k]), MISSING > 0 ? (END_Y[k] = END_Y[k] - MISSING / 2, \
+  END_Y[k+1] = END_Y[k+1] + MISSING / 2, 0) : 0)
+named(gap) = sprintf("do for [r = 1:ENDS] { do for [k = 1:ENDS-1] { if (END_Y[k] > END_Y[k+1]) { SUM = swap(k) } } }; \
+do for [r = 1:60] { do for [k = 1:ENDS-1] { SUM = apart(k, %g) } }; \
+do for [k = 1:ENDS] { if (END_STYLE[k] > 0) { set label 100 + k END_NAME[k] at graph 1.025, first END_Y[k] left offset 1.2,0 \
+  noenhanced point ls END_STYLE[k] } else { set label 100 + k END_NAME[k] at graph 1.025, first END_Y[k] left offset 1.2,0 noenhanced } }", gap)
 
 # The smallest of 1, 2, 2.5, 5 times a power of ten that divides a range into at most so many steps.
 step(range, most) = (UNIT = 10 ** floor(log10(1.0 * range / most)), PART = 1.0 * range / most / UNIT - 1e-9, \
@@ -72,14 +91,17 @@ set ylabel 'speedup over the ring: ring time / time (log scale)'", decade_ticks(
 max(a, b) = a > b ? a : b
 min(a, b) = a < b ? a : b
 
+# Of the pictures, in pixels; they are 1200 wide.
+if (!exists('HEIGHT')) HEIGHT = 800
+
 do for [kind in 'png svg'] {
   if (kind eq 'png') {
-    set terminal pngcairo enhanced size 1200,800 font 'DejaVu Sans,13' background '#FFFFFF'
+    set terminal pngcairo enhanced dashlength 2 size 1200,HEIGHT font 'DejaVu Sans,13' background '#FFFFFF'
     set output PNG
     SMALL = ',11'; TINY = ',9.8'; PS = 1; KW = 1; LW = 1
   } else {
     # It draws larger markers and guesses texts wider than they are.
-    set terminal svg enhanced size 1200,800 dynamic font 'DejaVu Sans,16' background '#FFFFFF'
+    set terminal svg enhanced size 1200,HEIGHT dynamic font 'DejaVu Sans,16' background '#FFFFFF'
     set output SVG
     SMALL = ',13.5'; TINY = ',12'; PS = 0.65; KW = -6; LW = -2
   }
