@@ -92,7 +92,9 @@
   unset logscale; set offsets 0, 0, 0, 0
   set xrange [0:1]; set yrange [0:1]
   set bmargin at screen 0.005; set tmargin at screen GRID_ROW - 12.0 / HEIGHT
-  set key center center vertical Left reverse noopaque nobox samplen 4 spacing 1.12 maxrows 20 font SMALL
+  KEY_FONT = kind eq 'png' ? SMALL : TINY
+  KEY_SPACING = kind eq 'png' ? 1.12 : 0.95
+  set key center center vertical Left reverse noopaque nobox samplen 4 spacing KEY_SPACING maxrows 20 font KEY_FONT
   PLOT = 'plot NaN notitle'
   do for [j = 0:L-1] {
     k = L - j

@@ -17,7 +17,7 @@
     keyentry with linespoints ls ls_parallel_rings title 'Parallel Rings', \
     keyentry with lines ls ls_formula dt 1 lw 1.2 title 'closed forms', \
     keyentry with lines ls (CHANGED ? -2 : ls_flat_ring) dt (2,4) title (CHANGED ? '' : 'paper, measured: at most, over Open MPI'), \
-    keyentry with lines ls (CHANGED ? -2 : ls_nccl_rings) dt (2,4) title (CHANGED ? '' : 'paper, measured: at most, over NCCL')
+    keyentry with lines ls (CHANGED ? -2 : ls_nccl_rings) dt (7,3,2,3) title (CHANGED ? '' : 'paper, measured: at most, over NCCL')
   eval panels
   set logscale x 2
   set xrange [0.8 * X_min:1.25 * X_max]
@@ -50,7 +50,7 @@
     if (c == 0) { set ylabel 'Parallel Rings save, %' } else { unset ylabel }
     plot 0 with lines lc rgb '#000000' lw 1, \
       DATA every ::FIRST::LAST using 'size_MiB':'paper_most_over_flat_percent' with lines ls ls_flat_ring dt (2,4), \
-      '' every ::FIRST::LAST using 'size_MiB':'paper_most_over_nccl_percent' with lines ls ls_nccl_rings dt (2,4), \
+      '' every ::FIRST::LAST using 'size_MiB':'paper_most_over_nccl_percent' with lines ls ls_nccl_rings dt (7,3,2,3), \
       '' every ::FIRST::LAST using 'size_MiB':'gain_over_flat_percent' with linespoints ls ls_flat_ring, \
       '' every ::FIRST::LAST using 'size_MiB':'gain_over_nccl_percent' with linespoints ls ls_nccl_rings
   }

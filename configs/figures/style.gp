@@ -30,7 +30,7 @@ set bmargin at screen %.4f; set tmargin at screen %.4f", left, right, bottom, to
 
 # The place of cell i = 0, 1, .. of n in a grid of two columns below the titles.
 grid_cell(i, n) = (GRID_TOP = 1 - 80.0 / HEIGHT, GRID_ROW = GRID_TOP / ceil(n / 2.0), \
-  panel(0.075 + 0.5 * (i % 2), 0.49 + 0.5 * (i % 2), GRID_TOP - (i / 2 + 1) * GRID_ROW + 68.0 / HEIGHT, \
+  panel(0.075 + 0.5 * (i % 2), 0.49 + 0.5 * (i % 2), GRID_TOP - (i / 2 + 1) * GRID_ROW + 76.0 / HEIGHT, \
     GRID_TOP - (i / 2) * GRID_ROW - 28.0 / HEIGHT))
 
 # A key above several panels, which have none: eval legend(TOP), plot with entries, eval panels.

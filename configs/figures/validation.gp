@@ -48,7 +48,7 @@ HIGH = max(HIGH, S_max)", p, name)
   set key at screen 0.5, 0.902 center center horizontal Left reverse maxrows 2 noopaque nobox samplen 1 width 0 font SMALL
   KINDS = "'plain' 'late rank' 'slow NIC' 'changing NIC' 'servers'"
   plot for [i = 1:words(KINDS)] DATA using (of_kind(word(KINDS, i), x(1))):(error('predicted')): \
-      (spread('predicted', 'most')):(spread('predicted', 'least')) with yerrorbars ls SERIES[i] lw 1.2 \
+      (spread('predicted', 'most')):(spread('predicted', 'least')) with yerrorbars ls SERIES[i] dt 1 lw 1.2 \
       ps 0.8*PS title word(KINDS, i), \
     '' using (x(1)):(error('wire')) with points pt 2 ps 0.7*PS lw 1.2 lc rgb '#505050' \
       title 'collsim alone, α = 0', \
