@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The script for gnuplot: the names that style.gp and the figure's own commands use, among them the
- * look of every algorithm, then style.gp with the own commands in it. style.gp lies beside the figure, or in the folder of figures. */
+ * look of every algorithm, then style.gp with the own commands in it. style.gp lies beside the
+ * figure, or in the folder of figures. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "figures/figure.h"
@@ -145,16 +146,15 @@ static void add_style(cs_text *script, int number, const cs_look *look, const ch
                 "LOOKS = LOOKS . \"set style line %d lc rgb col_%s lw %.3f dt %s%s%s pt %d "
                 "ps 1.4*PS; \"\n",
                 number, look->algorithm, (is_fat(look) ? 3 : 2.5) - thinner,
-                dash[0] != '\0' ? "(" : "", dash[0] != '\0' ? dash : "1", dash[0] != '\0' ? ")" : "",
-                point);
+                dash[0] != '\0' ? "(" : "", dash[0] != '\0' ? dash : "1",
+                dash[0] != '\0' ? ")" : "", point);
 }
 
 /* Of every algorithm: col_NAME, its colour; ls_NAME, its line style; open_NAME, that of a second
  * curve of it; title_NAME, what it is called. LOOKS sets the styles. */
 static void add_looks(cs_text *script)
 {
-    cs_text_add(script, "INK = 0x%s; GRID = 0x%s; LOOKS = ''\n", &CS_LOOK_INK[1],
-                &CS_LOOK_GRID[1]);
+    cs_text_add(script, "INK = 0x%s; GRID = 0x%s; LOOKS = ''\n", &CS_LOOK_INK[1], &CS_LOOK_GRID[1]);
     for (int i = 0; cs_looks[i].algorithm != NULL; i++) {
         const cs_look *look = &cs_looks[i];
         const char    *name = look->algorithm;
