@@ -192,7 +192,7 @@ static cs_status keep_picture(const drawing_folder *s, size_t kind, const char *
     } else if (!ends_with(data, length, &kinds[kind])) {
         status = CS_FAIL(err, CS_EIO, "gnuplot", "drew half a %s for %s", what, name);
     } else {
-        status = write_picture(to, &kinds[kind], figure->title, data, length, err);
+        status = write_picture(to, &kinds[kind], figure->title.data, data, length, err);
     }
     cs_free(data);
     return status;
@@ -247,16 +247,32 @@ static void add_csv(const cs_figure_table *table, cs_text *csv)
     }
 }
 
+/* What a figure shows. Its own words are about its own cluster: changed, it is called by what was
+ * changed. */
+static void add_title(const cs_figure *figure, cs_text *title)
+{
+    if (!figure->is_changed) {
+        cs_text_add(title, "%s", figure->title);
+        return;
+    }
+    cs_text_add(title, "%s, changed", figure->name);
+    for (size_t i = 0; i < figure->n_sets; i++) {
+        cs_text_add(title, "%s %s=%s", i == 0 ? ":" : ",", figure->sets[i].path,
+                    figure->sets[i].json);
+    }
+}
+
 /* cs_figure_compute() with what it gives back: `figure` and `table` are filled in. */
 static cs_status compute(const cs_figure_request *request, cs_figure *figure,
                          cs_figure_table *table, cs_figure_data *data, cs_error *err)
 {
     CS_TRY(cs_figure_open(figure, request, err));
-    data->name  = cs_strdup(figure->name);
-    data->title = cs_strdup(figure->title);
-    if (data->name == NULL || data->title == NULL) {
+    data->name = cs_strdup(figure->name);
+    if (data->name == NULL) {
         return CS_NO_MEMORY(err, "the name of a figure");
     }
+    add_title(figure, &data->title);
+    CS_TRY(cs_text_status(&data->title, err));
     CS_TRY(cs_figure_table_fill(table, figure, request, err));
     add_csv(table, &data->csv);
     CS_TRY(cs_text_status(&data->csv, err));
@@ -279,7 +295,7 @@ cs_status cs_figure_compute(const cs_figure_request *request, cs_figure_data *da
 void cs_figure_data_free(cs_figure_data *data)
 {
     cs_free(data->name);
-    cs_free(data->title);
+    cs_text_free(&data->title);
     cs_text_free(&data->csv);
     cs_text_free(&data->script);
     cs_text_free(&data->checks);

@@ -15,8 +15,8 @@
 /* The head of a file, and its title: what it shows, for readers that see no picture. */
 void cs_svg_begin(cs_text *out, double width, double height, const char *title);
 
-/* A file that another program drew, `length` bytes: the same with `title` as its first title, and
- * without further ones, which name parts in that program's words. */
+/* A file that another program drew, `length` bytes: the same with `title` as its title, and without
+ * others, which name parts in that program's words. */
 void cs_svg_retitle(cs_text *out, const char *drawn, size_t length, const char *title);
 
 /* A white background: after the style sheet, before what is drawn. */
