@@ -255,9 +255,9 @@ static void add_title(const cs_figure *figure, cs_text *title)
         cs_text_add(title, "%s", figure->title);
         return;
     }
-    cs_text_add(title, "%s, changed", figure->name);
+    cs_text_add(title, "a figure redrawn");
     for (size_t i = 0; i < figure->n_sets; i++) {
-        cs_text_add(title, "%s %s=%s", i == 0 ? ":" : ",", figure->sets[i].path,
+        cs_text_add(title, "%s %s=%s", i == 0 ? " with" : ",", figure->sets[i].path,
                     figure->sets[i].json);
     }
 }

@@ -461,6 +461,8 @@ static void redraw(const cs_figure_request *request, const char *name)
         return;
     }
     read_figure(name, "svg", &svg, &length);
+    cr_expect_not_null(strstr(svg, "<title>a figure redrawn with cluster.nic.bandwidth=37GB/s"),
+                       "%s", name);
     for (size_t i = 0; i < sizeof papers / sizeof papers[0]; i++) {
         if (!is_subject(name, papers[i])) {
             cr_expect_null(strstr(svg, papers[i]), "%s says '%s'", name, papers[i]);
