@@ -147,10 +147,11 @@ static cs_status open_watch(watch *w, const watch_choice *choice, const cs_job *
     return status;
 }
 
-static cs_status write_trace(const watch *w, cs_error *err)
+static cs_status write_trace(const watch *w, const cs_result *result, cs_error *err)
 {
-    cs_text   text   = {0};
-    cs_status status = cs_chrome_trace(&w->recording, w->scenario, &w->counters, &text, err);
+    cs_text   text = {0};
+    cs_status status =
+        cs_chrome_trace(&w->recording, w->scenario, &w->counters, result, &text, err);
 
     if (status == CS_OK) {
         status = cs_cli_write(w->choice->trace_path, &text, err);
@@ -288,7 +289,7 @@ static cs_status report(watch *w, const cs_result *result, bool is_json, cs_text
         }
     }
     if (w->choice->trace_path != NULL) {
-        CS_TRY(write_trace(w, err));
+        CS_TRY(write_trace(w, result, err));
     }
     if (w->choice->heatmap_path != NULL) {
         CS_TRY(write_heatmap(w, result, err));
