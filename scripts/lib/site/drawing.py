@@ -177,6 +177,7 @@ def embed_drawn(page, text, binary, folder):
     if not wanted:
         return
     blocks = {tree.text_of(line)[2:]: line for line in page.body.iter("span") if tree.has_class(line, "command")}
+    last = {}  # picture below a block: the next one of the block comes behind it
     stem = os.path.splitext(os.path.basename(page.output))[0]
     with tempfile.TemporaryDirectory() as place:
         environment = examples.make_place(place, binary)
@@ -192,4 +193,5 @@ def embed_drawn(page, text, binary, folder):
                 while not tree.has_class(box, "code"):
                     box = up[box]
                 shown = picture("images/" + kept, "What the command draws: " + command, [element("code", name)], class_="drawn")
-                up[box].insert(list(up[box]).index(box) + 1, shown)
+                up[box].insert(list(up[box]).index(last.get(box, box)) + 1, shown)
+                last[box] = shown
