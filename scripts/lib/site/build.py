@@ -87,7 +87,7 @@ class Site:
         if page.source == contents.FIGURES:
             self.draw_figures(page)
         if page.source.endswith(".md") and not self.quick:
-            drawing.embed_drawn(page, read(os.path.join(self.root, page.source)), self.binary, os.path.join(self.folder, "images"))
+            drawing.embed_drawn(page, read(os.path.join(self.root, page.source)), self.binary, self.folder)
         document.note_headings(page)
 
     def source_page(self, source):
