@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -86,7 +87,7 @@ class Site:
         if page.source == contents.FIGURES:
             self.draw_figures(page)
         if page.source.endswith(".md") and not self.quick:
-            drawing.embed_drawn(page, read(os.path.join(self.root, page.source)), self.binary, os.path.join(self.folder, "images"))
+            drawing.embed_drawn(page, read(os.path.join(self.root, page.source)), self.binary, self.folder)
         document.note_headings(page)
 
     def source_page(self, source):
@@ -137,21 +138,20 @@ def main():
     if os.path.isdir(place) and os.listdir(place) and not os.path.isfile(os.path.join(place, "search-index.js")):
         print("scripts/site: %s: is a folder with other things in it: give another one with -o" % options.folder, file=sys.stderr)
         return 2
-    options.folder = place + ".new"
-    shutil.rmtree(options.folder, ignore_errors=True)
-    os.makedirs(options.folder)
+    options.folder = tempfile.mkdtemp(prefix=".site-", dir=os.path.dirname(place))
+    os.chmod(options.folder, 0o755)
     try:
         wrong = Site(options).make()
+        if not wrong:
+            shutil.rmtree(place, ignore_errors=True)
+            os.rename(options.folder, place)
     except (ValueError, OSError, subprocess.SubprocessError) as error:
         wrong = [str(error)]
-    if wrong:
+    finally:
         shutil.rmtree(options.folder, ignore_errors=True)
-        for line in wrong:
-            print("scripts/site: " + line, file=sys.stderr)
-        return 1
-    shutil.rmtree(place, ignore_errors=True)
-    os.rename(options.folder, place)
-    return 0
+    for line in wrong:
+        print("scripts/site: " + line, file=sys.stderr)
+    return 1 if wrong else 0
 
 
 sys.exit(main())

@@ -10,7 +10,7 @@ FIGURES = "sim/doc/figures.md"
 TUTORIALS = "sim/doc/tutorial-*.md"
 
 # (question of a reader, [(source, its name in the navigation)]). A page that is not here is put into the last group,
-# under its own heading; so are all decisions.
+# under its own heading; so are all decisions. A page that is not there is passed over.
 GROUPS = [
     ("Start here", [
         ("README.md", "What collsim is"),
@@ -51,6 +51,8 @@ GROUPS = [
         ("sim/doc/benchmarks.md", "Benchmarks"),
     ]),
     ("How do I use it in my work?", [
+        ("sim/doc/report.md", "A page about results"),
+        ("sim/doc/serve.md", "The explorer"),
         ("sim/doc/library.md", "C, CMake and Python"),
         ("sim/doc/mpi.md", "Several machines: MPI"),
     ]),

@@ -163,13 +163,13 @@ def indexed(page):
     entries = [[page.headings[0][1] if page.headings else "", page.title, []]]
 
     def visit(node):
-        if node.tag == "a" and tree.has_class(node, "anchor") or tree.has_class(node, "not-searched"):
+        if node.tag == "h1" or node.tag == "a" and tree.has_class(node, "anchor") or tree.has_class(node, "not-searched"):
             return
         starts = node.get("id") and (node.tag in HEADINGS or node.tag == "dt" or node.tag == "figure")
         if node.tag == "dt" and not node.get("id"):
             inside = next((child.get("id") for child in node.iter() if child.get("id")), None)
             starts = inside
-        if starts and node.tag != "h1":
+        if starts:
             name = node.get("id") or starts
             heading = node.get("data-title") or tree.text_of(node)
             entries.append([name, re.sub(r"\s*#?$", "", re.sub(r"\s+", " ", heading)).strip(), []])

@@ -14,6 +14,7 @@ from tree import element
 MOST_SECONDS = 600
 MOST_LINES = 24  # of a command's output in the gallery
 PICTURE = re.compile(r"[\w.-]+\.(?:svg|png)")
+MADE = re.compile(r"[\w.-]+\.(?:svg|png|html)")  # what a command of a page writes and the site shows
 
 
 def figure_list(binary):
@@ -171,12 +172,14 @@ def fill_gallery(page, found, code_block):
 
 
 def embed_drawn(page, text, binary, folder):
-    """Below the block of code that draws a picture, the picture: a page's commands are run, in one place and in order."""
+    """Below the block of code that draws a picture or writes a report, what it made: a page's commands are run, in one place
+    and in order. Pictures go into the site's images/, reports into reports/."""
     commands = [command for command, _ in examples.examples(text)]
-    wanted = [number for number, command in enumerate(commands) if PICTURE.search(command)]
+    wanted = [number for number, command in enumerate(commands) if MADE.search(command)]
     if not wanted:
         return
     blocks = {tree.text_of(line)[2:]: line for line in page.body.iter("span") if tree.has_class(line, "command")}
+    last = {}  # picture below a block: the next one of the block comes behind it
     stem = os.path.splitext(os.path.basename(page.output))[0]
     with tempfile.TemporaryDirectory() as place:
         environment = examples.make_place(place, binary)
@@ -184,12 +187,16 @@ def embed_drawn(page, text, binary, folder):
             before = set(os.listdir(place))
             subprocess.run(["bash", "-c", command], cwd=place, env=environment, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, timeout=MOST_SECONDS)
-            for name in [name for name in PICTURE.findall(command) if name in set(os.listdir(place)) - before]:
+            for name in [name for name in MADE.findall(command) if name in set(os.listdir(place)) - before]:
                 kept = "%s-%s" % (stem, name)
+                kept = ("reports/" if name.endswith(".html") else "images/") + kept
+                os.makedirs(os.path.dirname(os.path.join(folder, kept)), exist_ok=True)
                 shutil.copyfile(os.path.join(place, name), os.path.join(folder, kept))
                 up = tree.parents(page.body)
                 box = blocks[command]
                 while not tree.has_class(box, "code"):
                     box = up[box]
-                shown = picture("images/" + kept, "What the command draws: " + command, [element("code", name)], class_="drawn")
-                up[box].insert(list(up[box]).index(box) + 1, shown)
+                shown = (element("p", element("a", "Open " + name, href=kept), class_="made") if name.endswith(".html") else
+                         picture(kept, "What the command draws: " + command, [element("code", name)], class_="drawn"))
+                up[box].insert(list(up[box]).index(last.get(box, box)) + 1, shown)
+                last[box] = shown

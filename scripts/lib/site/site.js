@@ -66,7 +66,7 @@
   function marked(text, words, most) {
     const low = text.toLowerCase();
     const first = Math.min(...words.map((word) => low.indexOf(word)).filter((at) => at >= 0), text.length);
-    const from = first > most / 3 && first < text.length ? first - Math.floor(most / 3) : 0;
+    const from = first > most / 3 && first < text.length ? text.indexOf(" ", first - Math.floor(most / 3)) + 1 : 0;
     const piece = text.slice(from, from + most), lowPiece = piece.toLowerCase(), made = document.createDocumentFragment();
     if (from > 0) made.append("… ");
     for (let at = 0; at < piece.length;) {

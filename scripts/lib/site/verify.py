@@ -52,10 +52,10 @@ class Reader(html.parser.HTMLParser):
 
 
 def pages(folder):
-    """{name: text} of every page"""
+    """{name: text} of every page; reports, which the program writes, are none"""
     found = {}
     for place, folders, files in os.walk(folder):
-        folders.sort()
+        folders[:] = sorted(name for name in folders if name != "reports")
         for name in sorted(files):
             if name.endswith(".html"):
                 path = os.path.join(place, name)
