@@ -12,7 +12,7 @@ import {runs_of_view, highlight_in_timeline} from './timeline.js';
 
 const GRID_ROW = 30;
 const GRID_GAP = 14;
-const GRID_HEAD = 22;
+const GRID_HEAD = 40;
 const GRID_GUTTER = 96;
 const GRID_CELL = [12, 76]; // width of a round, least and most
 const GRID_LETTER = 6; // width of a letter in a cell
@@ -76,12 +76,17 @@ function rounds_of(run) {
     return last + 1;
 }
 
+// A colour is a stage; runs may name it in fewer words where nobody is slow.
 function grid_legend(grid) {
-    const colours = new Map();
-    for (const {raw} of grid.runs)
-        raw.stages.names.forEach((name, k) => colours.set(name, raw.stages.colours[k]));
+    const names = new Map();
+    for (const {raw} of grid.runs) {
+        raw.stages.colours.forEach((colour, k) => {
+            const name = raw.stages.names[k];
+            if (!names.has(colour) || name.length > names.get(colour).length) names.set(colour, name);
+        });
+    }
     grid.controls.replaceChildren(
-        ...Array.from(colours, ([name, colour]) => {
+        ...Array.from(names, ([colour, name]) => {
             const swatch = el('span', {className: 'tl-swatch'});
             swatch.style.background = colour;
             return el('span', {className: 'tl-legend-item'}, swatch, name);
@@ -178,7 +183,7 @@ function grid_heads(run, rounds, w) {
     const parts = [];
     for (let k = 0; k < rounds; k += step) {
         parts.push(
-            `<text x="${GRID_GUTTER + (k + 0.5) * w}" y="14" text-anchor="middle" class="soft">${k}</text>`
+            `<text x="${GRID_GUTTER + (k + 0.5) * w}" y="32" text-anchor="middle" class="soft">${k}</text>`
         );
     }
     return `<text x="0" y="14" class="grid-title">${esc(run.raw.title)}</text>${parts.join('')}`;

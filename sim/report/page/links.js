@@ -6,7 +6,7 @@ import {on_data} from './data.js';
 import {fmt_percent, fmt_rate, fmt_seconds, fmt_count} from './format.js';
 import {theme} from './looks.js';
 import {el, esc, button, show_tip, table_below} from './parts.js';
-import {open_run, end_name, fabric_name, fmt_moment, first_bar_after} from './runs.js';
+import {open_run, end_name, fabric_name, fmt_moment, first_bar_after, ports_of_row} from './runs.js';
 import {runs_of_view} from './timeline.js';
 import {RUN_COLOURS, heat_colour, hatch_of, hatched_spans} from './timeline_draw.js';
 import {time_unit, text_within, tl_font} from './timeline_draw.js';
@@ -14,8 +14,8 @@ import {time_unit, text_within, tl_font} from './timeline_draw.js';
 const LINK_STEPS = 6;
 const LINK_MOST_ROWS = 160;
 const LINK_ROOM = 420;
-const LINK_HEAD = 46;
-const LINK_BAND = 12; // title and axis; height of a band
+const LINK_HEAD = 46; // title and axis
+const LINK_BAND = 12; // height of a band
 
 // Draw the use of links of the view's runs. update(): the view or the theme may have changed; print(): a
 // light image.
@@ -189,7 +189,7 @@ function paint_links(picture, width, wanted_scale, in_theme) {
         .filter(r => r < run.ranks)
         .sort((a, b) => a - b)
         .slice(0, 12);
-    const top = LINK_HEAD + marked.length * (LINK_BAND + 2) + (marked.length ? 4 : 0);
+    const top = LINK_HEAD + marked.length * (LINK_BAND + 2) + (marked.length ? Math.max(4, 12 - h / 2) : 0);
     const height = top + rows.length * h + 6;
     const gutter = link_gutter(picture, g, width, marked);
     Object.assign(picture, {width, height, scale, h, top, gutter, marked});
@@ -396,18 +396,19 @@ function link_tip({run, rows}, {row, bin}) {
     );
 }
 
-// Who used a port between two moments, as far as the name of its row says whose it is; at most four lines.
+// Who used ports between two moments, as far as the name of their row says whose they are and all transfers
+// are there; at most four lines.
 function link_users(run, place, from, to) {
     const {name, kind} = run.raw.links.rows[place];
-    const match = /^GPU (\d+) (send|receive)s$/.exec(name);
+    const ports = kind === 'link' ? null : ports_of_row(name);
     const fabric = run.fabrics.findIndex(f => run.raw.fabrics[f] === kind);
-    const rank = match ? Number(match[1]) : -1;
-    if (!match || fabric < 0 || rank >= run.ranks) return [];
+    if (!ports || fabric < 0 || ports.last >= run.ranks || !run.is_whole) return [];
     const {lanes} = run;
+    const slot = 2 * fabric + (ports.sends ? 0 : 1);
     const found = [];
-    for (let k = lanes.first_of_rank[rank]; k < lanes.first_of_rank[rank + 1]; k++) {
-        if (lanes.slot[k] !== 2 * fabric + (match[2] === 'receive' ? 1 : 0)) continue;
-        for (let j = first_bar_after(lanes, k, from); j < lanes.offset[k + 1] && lanes.start[j] < to; j++)
+    for (let k = lanes.first_of_rank[ports.first]; k < lanes.first_of_rank[ports.last + 1]; k++) {
+        const last = lanes.slot[k] === slot ? lanes.offset[k + 1] : 0;
+        for (let j = first_bar_after(lanes, k, from); j < last && lanes.start[j] < to; j++)
             found.push(lanes.id[j]);
     }
     found.sort((a, b) => a - b);

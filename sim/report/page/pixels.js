@@ -257,8 +257,8 @@ function line_of_samples({line, width}, band, {from, k}, {step, bar}, tint, pale
     return true;
 }
 
-// How busy the lanes of a band are, bin by bin, into the line. Busy time up to a moment is that before the bar
-// there, and what has passed of it.
+// How busy the lanes of a band are, bin by bin, into the line. Busy time up to a moment is that before the
+// bar there, and what has passed of it.
 function line_of_use(pixels, lanes, band, {from, to, scale, k}, heat) {
     const {line, share, width} = pixels;
     const {start, end, busy, offset} = lanes;

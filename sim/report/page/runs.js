@@ -33,6 +33,7 @@ async function unpack_run(raw) {
         run[name] = columns[k];
     });
     add_times(run);
+    run.is_whole = count_messages(run) >= raw.transfers;
     run.is_critical = new Uint8Array(run.n);
     for (const i of critical) run.is_critical[i] = 1;
     run.marks = marks_of_ranks(raw);
@@ -40,6 +41,14 @@ async function unpack_run(raw) {
     run.ops = places_used(run.op, raw.ops.length);
     run.lanes = make_lanes(run);
     return run;
+}
+
+// An exchange is a message each way.
+function count_messages(run) {
+    const exchange = run.raw.ops.indexOf('exchange');
+    let count = run.n;
+    for (let i = 0; i < run.n; i++) count += run.op[i] === exchange ? 1 : 0;
+    return count;
 }
 
 // Starts and ends in seconds; `why` as places, -1 where nothing was waited for.
@@ -297,18 +306,27 @@ export function transfer_line(run, i) {
     );
 }
 
-// Share of all bytes that have been moved before a moment; what is under way counts by its time.
+// Share of all bytes that have been moved before a moment; what is under way counts by its time. NaN where
+// not all transfers are there.
 export function moved_before(run, t) {
+    const exchange = run.raw.ops.indexOf('exchange');
     let moved = 0;
     let all = 0;
     for (let i = 0; i < run.n; i++) {
-        const bytes = run.raw.sizes[run.size[i]];
+        const bytes = run.raw.sizes[run.size[i]] * (run.op[i] === exchange ? 2 : 1);
         const took = run.end_s[i] - run.start_s[i];
         all += bytes;
         if (run.end_s[i] <= t) moved += bytes;
         else if (run.start_s[i] < t && took > 0) moved += (bytes * (t - run.start_s[i])) / took;
     }
-    return all > 0 ? moved / all : 0;
+    return all > 0 && run.is_whole ? moved / all : NaN;
+}
+
+// Ranks of a row of the links' use, [first, last], and what it says of them: "GPU 3 sends", "GPUs 8 .. 15
+// receive". null: it is no port's row, or that of a pair.
+export function ports_of_row(name) {
+    const match = /^GPUs? (\d+)(?: \.\. (\d+))? (send|receive)s?$/.exec(name);
+    return match && {first: Number(match[1]), last: Number(match[2] || match[1]), sends: match[3] === 'send'};
 }
 
 // The critical path as a table, {caption, heads, rows}; beyond `most` rows its begin and its end.

@@ -330,9 +330,8 @@ function tl_lead(tl) {
     if (!b) {
         const above = a.raw.gap > 0 ? `, ${fmt_percent(a.raw.gap - 1)} above the bound` : '';
         tl.lead.append(
-            `${fmt_count(a.raw.transfers)} transfers; the lit path of ${fmt_count(
-                a.critical.length
-            )} decides the ` + 'time: ',
+            `${fmt_count(a.raw.transfers)} transfers; `,
+            `the lit path of ${fmt_count(a.critical.length)} decides the time: `,
             bold(fmt_seconds(a.raw.elapsed_s)),
             above + '.',
             moved_sentence([a])
@@ -349,8 +348,8 @@ function tl_lead(tl) {
         return;
     }
     tl.lead.append(
-        bold(`${fast.raw.title} ends ${fmt_seconds(less)} earlier`),
-        ` than ${other.raw.title}.`,
+        bold(`${quoted(fast)} ends ${fmt_seconds(less)} earlier`),
+        ` than ${quoted(other)}.`,
         moved_sentence([fast, other]),
         ` ${path(fast)}.`
     );
@@ -359,12 +358,20 @@ function tl_lead(tl) {
 // What has been moved before the last rank comes; '' where all come at once.
 function moved_sentence(runs) {
     const late = runs[0].raw.late.filter(l => l[1] > 0).sort((p, q) => q[1] - p[1]);
-    if (late.length === 0) return '';
+    const arrivals = runs.map(r => JSON.stringify(r.raw.late));
+    if (late.length === 0 || arrivals.some(a => a !== arrivals[0])) return '';
     const [rank, t] = late[0];
-    const shares = runs.map(r => fmt_percent(moved_before(r, t)));
+    const shares = runs.map(r => moved_before(r, t));
+    if (shares.some(Number.isNaN)) return '';
     const who = `Before ${end_name(runs[0], rank)} comes${late.length > 1 ? ', the last,' : ','}`;
-    if (runs.length === 1) return ` ${who} ${shares[0]} of all bytes have been moved.`;
-    return ` ${who} it has moved ${shares[0]} of its bytes, ${runs[1].raw.title} ${shares[1]}.`;
+    if (runs.length === 1) return ` ${who} ${fmt_percent(shares[0])} of all bytes have been moved.`;
+    const [here, there] = shares.map(fmt_percent);
+    return ` ${who} it has moved ${here} of its bytes, ${quoted(runs[1])} ${there}.`;
+}
+
+// A run's title within a sentence.
+function quoted({raw}) {
+    return /[ ,]/.test(raw.title) ? `“${raw.title}”` : raw.title;
 }
 
 function tl_tip_html(which) {
@@ -476,6 +483,7 @@ function tl_legend(tl) {
         legend.append(el('span', {}, names[0] + ' ', ramp, ' ' + names[1]));
     }
     if (state.crit) add('critical', '', 'tl-path');
+    if (tl.runs.some(r => !r.is_whole && r.raw.links)) add('busy with others', c.rest);
     if (tl.runs.some(r => r.raw.late.length)) add('late', '', 'tl-late');
     if (tl.runs.some(r => r.raw.slow.length)) add('slow', '', 'tl-slow');
     return legend;

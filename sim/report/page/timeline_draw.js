@@ -8,19 +8,20 @@
 import {fmt_seconds} from './format.js';
 import {hex_of, title_of, mark_of} from './looks.js';
 import {state} from './state.js';
-import {lanes_of_transfer, end_name} from './runs.js';
+import {lanes_of_transfer, end_name, ports_of_row} from './runs.js';
 import {place_rows, place_bands, make_pixels, pixel_of, paint_runs} from './pixels.js';
 
 export const TL_TOP = 66; // overview and axis
 export const TL_STRIP = [5, 31]; // of the overview, from and to
 const TL_FONTS = 'Inter, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
 const TL_HEADS = [26, 42]; // above a run's rows: names on one line, or on two where it is narrow
-const TL_ROOM = 520; // wanted height of all rows
+const TL_ROOM = [520, 720]; // wanted height of all rows, and with many lanes
 const TL_MOST_JOINTS = 3000; // of a critical path whose steps from rank to rank are drawn
 const TL_MOST_PIXELS = 6e6;
 
 export const RUN_COLOURS = {
     light: {
+        rest: '#C9CDD2',
         ground: '#FFFFFF',
         ink: '#16191D',
         soft: '#565D66',
@@ -38,6 +39,7 @@ export const RUN_COLOURS = {
         exchange: '#4CB7A0',
     },
     dark: {
+        rest: '#434C56',
         ground: '#161B21',
         ink: '#ECEEF0',
         soft: '#A3ABB5',
@@ -73,7 +75,7 @@ export function tl_x(tl, t) {
 // A canvas of some width for the runs as they are; they lie where this says until the next call.
 export function make_surface(tl, canvas, width, wanted_scale, in_theme) {
     const head = width < 560 ? TL_HEADS[1] : TL_HEADS[0];
-    const bottom = place_rows(tl.runs, TL_TOP, TL_ROOM, head);
+    const bottom = place_rows(tl.runs, TL_TOP, wanted_room(tl.runs), head);
     const height = Math.ceil(bottom) + 4;
     const scale = Math.min(wanted_scale, Math.max(1, Math.sqrt(TL_MOST_PIXELS / (width * height))));
     const gutter = tl_gutter(tl, canvas.getContext('2d'), width);
@@ -93,7 +95,14 @@ export function make_surface(tl, canvas, width, wanted_scale, in_theme) {
     };
     surface.rows = place_bands(tl.runs, TL_TOP, height - TL_TOP, scale);
     surface.joints = tl.runs.map(run => joints_of(run, scale));
+    surface.rests = tl.runs.map(run => (run.is_whole ? null : rest_of(run)));
     return surface;
+}
+
+// Four pixels and a half a lane, within limits.
+function wanted_room(runs) {
+    const lanes = runs.reduce((sum, run) => sum + run.lanes.count, 0);
+    return Math.min(TL_ROOM[1], Math.max(TL_ROOM[0], 4.5 * lanes));
 }
 
 // Room for the names of ranks.
@@ -143,8 +152,51 @@ function joints_of(run, scale) {
     return joints;
 }
 
-// Busy sending ports at 400 bins of the run.
+// What ports carry in a run of which not all transfers are there, from the use of links: a picture of the
+// run's rows, a pixel a bin, its opacity how busy the rank is; null: it is not known. Late and slow ranks
+// have all of theirs.
+function rest_of(run) {
+    const {links} = run.raw;
+    const height = Math.ceil(run.bottom - run.top);
+    if (!links || links.bins === 0) return null;
+    const most = new Float32Array(links.bins * height);
+    links.rows.forEach(({name, kind}, place) => {
+        const ports = kind === 'link' ? null : ports_of_row(name);
+        if (!ports || ports.first >= run.ranks) return;
+        const rows = run.rows.slice(
+            run.row_of_rank[ports.first],
+            run.row_of_rank[Math.min(ports.last, run.ranks - 1)] + 1
+        );
+        for (const row of rows.filter(r => !r.mark)) add_rest(run, most, place, row, height);
+    });
+    const pixels = make_pixels(links.bins, height);
+    return {canvas: pixels.canvas, pixels, most, end: links.bins * links.bin_s, theme: ''};
+}
+
+// The row of pixels of a rank takes the use of a port where it is more than what is there.
+function add_rest(run, most, place, row, height) {
+    const {bins} = run.raw.links;
+    const from = Math.round(row.y - run.top);
+    for (let y = from; y < Math.min(height, from + row.h); y++) {
+        for (let b = 0; b < bins; b++) {
+            most[y * bins + b] = Math.max(most[y * bins + b], run.share[place * bins + b] / 255);
+        }
+    }
+}
+
+function tint_rest(rest, theme, colour) {
+    if (rest.theme === theme) return;
+    rest.theme = theme;
+    const {words, image, context} = rest.pixels;
+    const levels = Uint32Array.from({length: 65}, (_, k) => (k ? pixel_of(colour, 0.3 + (0.7 * k) / 64) : 0));
+    for (let k = 0; k < words.length; k++) words[k] = levels[Math.ceil(64 * rest.most[k])];
+    context.putImageData(image, 0, 0);
+}
+
+// Busy sending ports over time, {values, end}: of 400 bins of the run; from the use of links where transfers
+// are missing.
 export function density_of(run) {
+    if (!run.is_whole && run.raw.links) return density_of_links(run);
     const bins = 400;
     const busy = new Float64Array(bins);
     const step = new Float64Array(bins + 1);
@@ -171,7 +223,19 @@ export function density_of(run) {
         busy[b] += all;
         most = Math.max(most, busy[b]);
     }
-    return busy.map(v => v / most);
+    return {values: busy.map(v => v / most), end};
+}
+
+function density_of_links(run) {
+    const {bins, bin_s, rows} = run.raw.links;
+    const values = new Float64Array(bins);
+    const ports = rows
+        .map((row, place) => ({place, at: ports_of_row(row.name)}))
+        .filter(p => p.at && p.at.sends);
+    for (const {place} of ports) {
+        for (let b = 0; b < bins; b++) values[b] += run.share[place * bins + b] / 255 / ports.length;
+    }
+    return {values, end: bins * bin_s};
 }
 
 /* ---- drawing ---- */
@@ -191,6 +255,7 @@ export function draw_surface(tl, surface) {
     g.rect(surface.gutter, TL_TOP - 10, width - surface.gutter, height - TL_TOP + 10);
     g.clip();
     tl_draw_servers(tl, surface, c);
+    tl_draw_rests(tl, surface, c);
     tl_draw_hatches(tl, surface, c);
     tl_draw_bars(tl, surface, c);
     if (state.crit) tl_draw_joints(tl, surface, c);
@@ -216,15 +281,16 @@ function tl_draw_overview(tl, surface, c) {
     g.textAlign = 'right';
     g.fillText('busy ports', gutter - 10, (top + bottom) / 2);
     for (const run of tl.runs) {
-        const bins = run.density.length;
+        const {values, end} = run.density;
+        const bins = values.length;
         g.beginPath();
         g.moveTo(strip_x(tl, surface, 0), bottom);
         for (let b = 0; b < bins; b++) {
-            const y = bottom - (bottom - top - 2) * run.density[b];
-            g.lineTo(strip_x(tl, surface, (b / bins) * run.raw.elapsed_s), y);
-            g.lineTo(strip_x(tl, surface, ((b + 1) / bins) * run.raw.elapsed_s), y);
+            const y = bottom - (bottom - top - 2) * values[b];
+            g.lineTo(strip_x(tl, surface, (b / bins) * end), y);
+            g.lineTo(strip_x(tl, surface, ((b + 1) / bins) * end), y);
         }
-        g.lineTo(strip_x(tl, surface, run.raw.elapsed_s), bottom);
+        g.lineTo(strip_x(tl, surface, end), bottom);
         g.globalAlpha = 0.55;
         g.fillStyle = hex_of(run.raw.algorithm, surface.theme);
         g.fill();
@@ -295,6 +361,25 @@ function tl_draw_servers(tl, surface, c) {
         }
     }
     g.stroke();
+}
+
+// Grey where ranks are busy with transfers that are not there.
+function tl_draw_rests(tl, surface, c) {
+    const {g} = surface;
+    g.imageSmoothingEnabled = false;
+    surface.rests.forEach((rest, k) => {
+        if (!rest) return;
+        tint_rest(rest, surface.theme, c.rest);
+        const from = Math.max(0, tl.from);
+        const to = Math.min(rest.end, tl.to);
+        if (from >= to) return;
+        const {width, height} = rest.canvas;
+        const x = (from / rest.end) * width;
+        const x0 = tl_x(tl, from);
+        const w = ((to - from) / rest.end) * width;
+        g.drawImage(rest.canvas, x, 0, w, height, x0, tl.runs[k].top, tl_x(tl, to) - x0, height);
+    });
+    g.imageSmoothingEnabled = true;
 }
 
 // Grey while a rank is away, orange while its NICs are slow.
@@ -560,6 +645,11 @@ function flags_of(tl, surface, c, run) {
         dash: [],
         side: raw.elapsed_s > 0.9 * tl.to ? 'left' : 'right',
     });
+    const late = raw.late.filter(l => l[1] > 0).sort((a, b) => b[1] - a[1]);
+    late.slice(0, late.length > 3 ? 1 : 3).forEach(([rank, t]) => {
+        const text = `${end_name(run, rank)} comes${late.length > 3 ? ' last' : ''}`;
+        flags.push({t, text, colour: c.ink, dash: [1, 3], side: 'right'});
+    });
     if (raw.bound_s > 0) {
         flags.push({
             t: raw.bound_s,
@@ -569,11 +659,6 @@ function flags_of(tl, surface, c, run) {
             side: 'left',
         });
     }
-    const late = raw.late.filter(l => l[1] > 0).sort((a, b) => b[1] - a[1]);
-    late.slice(0, late.length > 3 ? 1 : 3).forEach(([rank, t]) => {
-        const text = `${end_name(run, rank)} comes${late.length > 3 ? ' last' : ''}`;
-        flags.push({t, text, colour: c.ink, dash: [1, 3], side: 'right'});
-    });
     return flags;
 }
 
