@@ -4,14 +4,14 @@
 import {D, sweep, value_of, ranking_of, baseline_of} from './data.js';
 import {fmt_seconds, fmt_percent, fmt_value} from './format.js';
 import {title_of, colour_of} from './looks.js';
-import {esc, el, show_tip, table_below} from './parts.js';
+import {esc, el, show_tip, table_below, cell_of} from './parts.js';
 import {plot_in, draw_in, width_of, shortened} from './chart.js';
 
 export function bounds_section(node) {
     if (!D.lower || D.lower.length === 0) return null;
     const body = node.querySelector('.body'), plot = el('div');
     body.replaceChildren(plot);
-    table_below(body, bounds_table);
+    table_below(body, bounds_table, {name: 'bounds', plot});
     bounds_lead(node.querySelector('.lead'));
     return {update() {}, draw: () => draw_bounds(plot), is_lazy: true};
 }
@@ -73,5 +73,5 @@ function draw_bounds(node) {
 
 function bounds_table() {
     return {caption: 'Lower bounds of elapsed time', heads: ['bound', 'time', 'the largest', 'from', 'assumes'],
-        rows: sorted_bounds().map(b => [b.name, fmt_seconds(b.bound_s), b.is_best ? 'yes' : '', b.source || '', b.assumes || ''])};
+        rows: sorted_bounds().map(b => [b.name, cell_of('s', b.bound_s), b.is_best ? 'yes' : '', b.source || '', b.assumes || ''])};
 }

@@ -255,8 +255,8 @@ export function domain_of(columns, unit, log) {
 //   on_pick(place, goes_on), head(place)   optional
 export function draw_curves(node, o) {
     const svg = plot_in(node, Boolean(o.on_pick));
-    const names_width = o.names ? Math.min(130, 24 + 7 * d3.max(o.curves, c => title_of(c.name).length)) : 0;
-    const box = {left: 58, right: o.width - (o.names ? Math.max(52, names_width) : 14), top: o.title ? 30 : 20,
+    const names_width = o.names ? Math.min(140, 30 + 7 * Math.max(5, d3.max(o.curves, c => title_of(c.name).length) || 0)) : 0;
+    const box = {left: 58, right: o.width - (o.names ? names_width : 14), top: o.title ? 30 : 20,
         bottom: o.height - 42};
     const y = value_axis(o.unit, o.domain, o.is_log, box.bottom, box.top);
     const longest = d3.max(y.ticks, t => t.text.length) || 1;
@@ -283,23 +283,32 @@ export function draw_curves(node, o) {
 function curves_svg(o, x, y) {
     const line = d3.line().defined(v => Number.isFinite(v) && !(o.is_log && v <= 0))
         .x((_, i) => px(x.centre(i))).y(v => px(y.at(v)));
-    const parts = [];
+    const parts = [], is_words = o.dim.unit === 'word';
     if (o.bound) {
-        parts.push(`<path d="${line(o.bound) || ''}" fill="none" stroke="var(--ink)" stroke-width="1.8" stroke-dasharray="3 4"/>`);
+        const path = is_words ? steps_path(o.bound, x, y) : line(o.bound) || '';
+        parts.push(`<path d="${path}" fill="none" stroke="var(--ink)" stroke-width="1.8" stroke-dasharray="3 4"/>`);
     }
     const every = Math.max(1, Math.ceil(x.n / 7));
     o.curves.forEach((curve, k) => {
         const colour = colour_of(curve.name);
-        parts.push(`<path d="${line(curve.values) || ''}" fill="none" stroke="${colour}" stroke-width="2.3" ` +
-            `stroke-linejoin="round" stroke-dasharray="${esc(dash_of(curve.name))}"/>`);
+        if (!is_words) {
+            parts.push(`<path d="${line(curve.values) || ''}" fill="none" stroke="${colour}" stroke-width="2.3" ` +
+                `stroke-linejoin="round" stroke-dasharray="${esc(dash_of(curve.name))}"/>`);
+        }
         const mark = mark_of(curve.name, 44);
         curve.values.forEach((v, i) => {
-            if (!Number.isFinite(v) || (o.is_log && v <= 0) || (x.n > 8 && i % every !== k % every && !is_alone(curve.values, i))) return;
+            if (!Number.isFinite(v) || (o.is_log && v <= 0) || (!is_words && x.n > 8 && i % every !== k % every && !is_alone(curve.values, i))) return;
             parts.push(`<path transform="translate(${px(x.centre(i))},${px(y.at(v))})" d="${mark}" fill="${colour}" ` +
                 'stroke="var(--card)" stroke-width="1"/>');
         });
     });
     return parts.join('');
+}
+
+// Words have no order: their bounds are short lines of their own, and nothing is drawn from one to the next.
+function steps_path(values, x, y) {
+    const half = Math.abs(x.to - x.from) / x.n * 0.3;
+    return values.map((v, i) => Number.isFinite(v) ? `M${px(x.centre(i) - half)} ${px(y.at(v))}h${px(2 * half)}` : '').join('');
 }
 
 // A value between two that are not there has no line, so it needs its mark.

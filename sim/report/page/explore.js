@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // explore.js -- curves of any measure over any dim, a panel for each value of another, as ratio to a schedule; CSV and SVG.
 
-import {D, sweep, value_of, setting_with, bound_of, bound_measure, time_measure, dim_value} from './data.js';
+import {sweep, value_of, setting_with, bound_of, bound_measure, time_measure, dim_value} from './data.js';
 import {fmt_value} from './format.js';
 import {title_of} from './looks.js';
 import {state, state_key, change, move_dim} from './state.js';
-import {esc, el, choice, button, key_svg, save_file, csv_text, svg_text, table_below} from './parts.js';
+import {esc, el, choice, button, key_svg, save_file, file_name, csv_text, svg_text, table_below, cell_of} from './parts.js';
 import {draw_curves, domain_of, axis_unit, width_of, of_count} from './chart.js';
 import {STATE_TEXTS} from './answer.js';
 
@@ -221,19 +221,15 @@ function shown_table() {
     const most = 2000;
     return {caption: y_text(c) + (rows.length > most ? `: the first ${of_count(most, rows.length)}` : ''),
         heads: [...dims.map(d => sweep.dims[d].label), 'schedule', c.ratio < 0 ? c.measure.label : 'ratio', ...(bound ? ['proven bound'] : [])],
-        rows: rows.slice(0, most).map(([s, name, v, b]) => [...dims.map(d => text(d, s)), title_of(name), fmt_value(unit, v),
-            ...(bound ? [fmt_value(unit, b)] : [])])};
-}
-
-function file_name(end) {
-    return (D.title || 'collsim').replace(/[^\w.-]+/g, '-').slice(0, 60) + end;
+        rows: rows.slice(0, most).map(([s, name, v, b]) => [...dims.map(d => text(d, s)), title_of(name), cell_of(unit, v),
+            ...(bound ? [cell_of(unit, b)] : [])])};
 }
 
 function save_shown() {
     const {c, rows} = shown_rows(), {dims} = sweep;
     const name = c.ratio < 0 ? c.y : `${c.y}/${sweep.algorithms[c.ratio]}`;
     const heads = [...dims.map(d => d.name), 'algorithm', name, ...(bound_measure(c.y) ? ['bound'] : [])];
-    save_file(file_name('-shown.csv'), 'text/csv', csv_text(heads,
+    save_file(file_name('curves', 'csv'), 'text/csv', csv_text(heads,
         rows.map(([s, a, v, b]) => [...dims.map((_, d) => dim_value(d, s)), a, v, ...(bound_measure(c.y) ? [b] : [])])));
 }
 
@@ -248,12 +244,12 @@ export function save_all() {
                 STATE_TEXTS[sweep.state[cell]], sweep.reason.get(cell) || '']);
         }
     }
-    save_file(file_name('.csv'), 'text/csv', csv_text([...dims.map(d => d.name), 'algorithm', ...measures.map(m => m.name), 'state', 'error'], rows));
+    save_file(file_name('rows', 'csv'), 'text/csv', csv_text([...dims.map(d => d.name), 'algorithm', ...measures.map(m => m.name), 'state', 'error'], rows));
 }
 
 // All panels in one SVG, in the columns that they have on the page, with the legend above them.
 function save_pictures(node) {
-    save_file(file_name('.svg'), 'image/svg+xml', panels_svg(node));
+    save_file(file_name('curves', 'svg'), 'image/svg+xml', panels_svg(node));
 }
 
 export function panels_svg(node) {

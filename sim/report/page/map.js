@@ -5,9 +5,10 @@ import {sweep, value_of, bound_of, ranking_of, baseline_of, time_measure, settin
 import {fmt_seconds, fmt_value, fmt_percent} from './format.js';
 import {title_of, colour_of} from './looks.js';
 import {state, state_key, change, move_dim} from './state.js';
-import {esc, el, choice, show_tip, tip_table, named, mark_svg, table_below} from './parts.js';
+import {esc, el, choice, tell_status, show_tip, tip_table, named, mark_svg, table_below, cell_of} from './parts.js';
 import {plot_in, draw_in, width_of, point_in, dim_axis, draw_curves, domain_of, x_axis_svg, shortened} from './chart.js';
 import {wrongs_of, show_setting} from './answer.js';
+import {show_run_of_setting} from './timeline.js';
 
 const dim_text = text => sweep && sweep.dim_of.has(text) ? text : undefined;
 state_key('mapx', {init: '', read: dim_text});
@@ -200,8 +201,8 @@ export function map_section(node) {
     const [map_more, cut_more] = node.querySelectorAll('.more-box');
     map_more.replaceChildren();
     cut_more.replaceChildren();
-    const map_table = has_map ? table_below(map_more, table_of_map) : null;
-    const cut_table = table_below(cut_more, table_of_cut);
+    const map_table = has_map ? table_below(map_more, table_of_map, {name: 'map', plot: map_box}) : null;
+    const cut_table = table_below(cut_more, table_of_cut, {name: 'curve', plot: cut_box});
     const thumbs = node.querySelector('.thumbs');
     let drawn = {};
     const draw_all = is_new => {
@@ -219,7 +220,9 @@ export function map_section(node) {
         cut_table.update();
     };
     map_lead(node);
-    return {update: () => draw_all(false), draw: () => draw_all(true)};
+    return {draw: () => draw_all(true), update: changed => {
+        if (['setting', 'mapx', 'mapy', 'mapz'].some(key => changed.has(key))) draw_all(false);
+    }};
 }
 
 // What the map and the small maps depend on: which dims, and the dims of the setting that they do not show.
@@ -351,9 +354,8 @@ function map_key(svg, event) {
     const move = {ArrowRight: [x, 1], ArrowLeft: [x, -1], ArrowUp: [y, 1], ArrowDown: [y, -1], PageUp: [y, 4], PageDown: [y, -4],
         Home: [x, -1e6], End: [x, 1e6]}[event.key];
     if (event.key === 'Enter') {
-        const timeline = document.getElementById('timeline');
-        if (timeline) timeline.dispatchEvent(new CustomEvent('open-setting', {detail: state.setting}));
-        if (timeline) timeline.scrollIntoView();
+        if (show_run_of_setting(state.setting)) document.getElementById('timeline').scrollIntoView();
+        else tell_status('The page has no timeline of this scenario.');
     }
     if (!move && event.key !== 'Enter') return;
     event.preventDefault();
@@ -466,14 +468,14 @@ function table_of_map() {
     const name = c => c.a === -2 ? '–' : c.a === -1 ? 'nothing ran' : title_of(sweep.algorithms[c.a]) + (c.step ? '' : ' (< 1 %)');
     const heads = [`${dims[y].label} / ${dims[x].label}`, ...dims[x].values.map(v => fmt_value(dims[x].unit, v))];
     const rows = dims[y].values.map((v, j) =>
-        [fmt_value(dims[y].unit, v), ...dims[x].values.map((_, i) => name(grid.cells[j * grid.nx + i]))]);
+        [cell_of(dims[y].unit, v), ...dims[x].values.map((_, i) => name(grid.cells[j * grid.nx + i]))]);
     return {caption: `The best schedule, and where it is less than ${fmt_percent(0.01)} faster than ${against_text()}`, heads, rows};
 }
 
 function table_of_cut() {
     const {x} = map_dims(), dim = sweep.dims[x], {curves, bound} = cut_values(x);
     const heads = [dim.label, ...curves.map(c => title_of(c.name)), ...(bound ? ['proven bound'] : [])];
-    const rows = dim.values.map((v, i) => [fmt_value(dim.unit, v), ...curves.map(c => fmt_seconds(c.values[i])),
-        ...(bound ? [fmt_seconds(bound[i])] : [])]);
+    const rows = dim.values.map((v, i) => [cell_of(dim.unit, v), ...curves.map(c => cell_of('s', c.values[i])),
+        ...(bound ? [cell_of('s', bound[i])] : [])]);
     return {caption: `${sweep.measure[time_measure()].label} over ${dim.label}`, heads, rows};
 }

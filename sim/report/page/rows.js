@@ -122,7 +122,7 @@ export function rows_section(node) {
     const table = el('table', {className: 'data'}), head = el('thead'), rows = el('tbody');
     table.append(head, rows);
     scroll.append(table);
-    body.replaceChildren(scroll);
+    body.replaceChildren(scroll, el('p', {className: 'note paper-only', textContent: 'At most the first 30 rows.'}));
     const append = () => {
         rows.insertAdjacentHTML('beforeend', cells.slice(rendered, rendered + CHUNK).map(cell => row_html(cell, columns)).join(''));
         rendered = Math.min(cells.length, rendered + CHUNK);
@@ -156,7 +156,7 @@ export function rows_section(node) {
     const update = changed => {
         if (changed.has('filter') && input.value !== state.filter) input.value = state.filter;
         if (changed.has('filter') || changed.has('sort')) fill();
-        else mark_shown(rows);
+        else if (changed.has('setting')) mark_shown(rows);
     };
     return {update, draw: fill, is_lazy: true, keeps_size: true};
 }
