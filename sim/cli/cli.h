@@ -29,6 +29,7 @@ typedef struct cs_command {
     X(sweep)           \
     X(plot)            \
     X(report)          \
+    X(serve)           \
     X(figure)          \
     X(schedule)        \
     X(verify)          \
