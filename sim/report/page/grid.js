@@ -85,13 +85,13 @@ function grid_legend(grid) {
             if (!names.has(colour) || name.length > names.get(colour).length) names.set(colour, name);
         });
     }
-    grid.controls.replaceChildren(
-        ...Array.from(names, ([colour, name]) => {
-            const swatch = el('span', {className: 'tl-swatch'});
-            swatch.style.background = colour;
-            return el('span', {className: 'tl-legend-item'}, swatch, name);
-        })
-    );
+    const legend = el('span', {className: 'g tl-legend'});
+    for (const [colour, name] of names) {
+        const swatch = el('span', {className: 'tl-swatch'});
+        swatch.style.background = colour;
+        legend.append(el('span', {}, swatch, name));
+    }
+    grid.controls.replaceChildren(legend);
 }
 
 /* ---- the picture ---- */
