@@ -5,9 +5,9 @@
 import {on_data} from './data.js';
 import {fmt_percent, fmt_rate, fmt_seconds, fmt_count} from './format.js';
 import {theme} from './looks.js';
-import {el, esc, button, show_tip, table_below} from './parts.js';
+import {el, esc, button, show_tip} from './parts.js';
 import {open_run, end_name, fabric_name, fmt_moment, first_bar_after, ports_of_row} from './runs.js';
-import {runs_of_view} from './timeline.js';
+import {runs_of_view, tables_of_runs} from './timeline.js';
 import {RUN_COLOURS, heat_colour, hatch_of, hatched_spans} from './timeline_draw.js';
 import {time_unit, text_within, tl_font} from './timeline_draw.js';
 
@@ -25,11 +25,14 @@ export function links_section(node) {
         lead: node.querySelector('.lead'),
         controls: node.querySelector('.controls'),
         body: node.querySelector('.body'),
+        picture_box: el('div'),
+        table_box: el('div'),
         view: [],
         runs: [],
         pictures: [],
         order: 'busy',
     };
+    links.body.append(links.picture_box, links.table_box);
     on_data(() => links_open(links));
     links_open(links);
     new ResizeObserver(() => {
@@ -144,14 +147,8 @@ function links_draw(links) {
     links.width = links.body.clientWidth;
     const nodes = links.runs.map(run => link_picture(links, run));
     links.pictures = nodes;
-    links.body.replaceChildren(...nodes.map(p => p.node));
-    for (const picture of nodes) {
-        table_below(links.body, () => link_table(picture));
-        if (nodes.length > 1)
-            links.body.lastChild.querySelector(
-                'summary'
-            ).textContent = `Show as table: ${picture.run.raw.title}`;
-    }
+    links.picture_box.replaceChildren(...nodes.map(p => p.node));
+    tables_of_runs(links.table_box, links.runs, (_, k) => link_table(links.pictures[k]));
 }
 
 function link_picture(links, run) {

@@ -204,7 +204,7 @@ function tl_show(tl, runs, asked_at) {
     tl.opened = performance.now() - asked_at;
     tl_controls(tl);
     tl_lead(tl);
-    tl_tables(tl);
+    tables_of_runs(tl.table_box, runs, run => path_table(run, run.raw.title));
     tl_say(tl);
     tl.is_ready();
 }
@@ -402,14 +402,18 @@ function lanes_sentence({raw, fabrics}) {
     return `Of each GPU, from above: ${names.join(', ')}.`;
 }
 
-function tl_tables(tl) {
-    tl.table_box.textContent = '';
-    for (const run of tl.runs) {
-        table_below(tl.table_box, () => path_table(run, run.raw.title));
-        if (tl.runs.length > 1) {
-            tl.table_box.lastChild.querySelector('summary').textContent = `Show as table: ${run.raw.title}`;
+// A table for each run, table_of(run, k), alone in a box; those that were open stay so.
+export function tables_of_runs(box, runs, table_of) {
+    const was_open = Array.from(box.querySelectorAll('details'), d => d.open);
+    box.textContent = '';
+    runs.forEach((run, k) => {
+        table_below(box, () => table_of(run, k));
+        const details = box.lastChild;
+        if (runs.length > 1) {
+            details.querySelector('summary').textContent = `Show as table: ${run.raw.title}`;
         }
-    }
+        details.open = was_open[k] === true;
+    });
 }
 
 /* ---- controls ---- */
