@@ -8,7 +8,7 @@ import {title_of, colour_of} from './looks.js';
 import {state, change, move_dim} from './state.js';
 import {esc, el, shape, label_at, say, table_below, cell_of, schedule_cell, named} from './parts.js';
 import {show_tip, tip_table} from './parts.js';
-import {plot_in, draw_in, width_of, stepped, shortened} from './chart.js';
+import {plot_in, draw_in, width_of, stepped, shortened, LETTER} from './chart.js';
 
 /* ---- texts with places ---- */
 
@@ -345,7 +345,7 @@ function bar_svg({a, i, value, most, x, row, base, base_value, left, is_bold}) {
 }
 
 function name_svg(name, y, left, weight = '') {
-    return label_at(left - 10, y + 20, shortened(title_of(name), left - 8), 'end', 'name' + weight);
+    return label_at(left - 10, y + 20, shortened(title_of(name), left - 8, LETTER.name), 'end', 'name' + weight);
 }
 
 // Where a bar is longer than the picture.
@@ -357,7 +357,7 @@ function cut_svg(end, y, row) {
 }
 
 function error_svg(a, text, y, left, width) {
-    const why = shape('tspan', {class: 'soft'}, esc(shortened(text, width - left - 14)));
+    const why = shape('tspan', {class: 'soft'}, esc(shortened(text, width - left - 14, LETTER.value)));
     return (
         name_svg(sweep.algorithms[a], y, left) +
         shape('text', {x: left, y: y + 20, class: 'value'}, '✗ ' + why)

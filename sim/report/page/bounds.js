@@ -6,7 +6,7 @@ import {D, sweep, value_of, ranking_of, baseline_of} from './data.js';
 import {fmt_seconds, fmt_percent, fmt_value} from './format.js';
 import {title_of, colour_of} from './looks.js';
 import {esc, el, shape, label_at, show_tip, table_below, cell_of} from './parts.js';
-import {plot_in, draw_in, width_of, shortened} from './chart.js';
+import {plot_in, draw_in, width_of, shortened, LETTER} from './chart.js';
 
 export function bounds_section(node) {
     if (!D.lower || D.lower.length === 0) return null;
@@ -81,7 +81,7 @@ function draw_bounds(node) {
             ink = 'var(--ink)';
         const time = fmt_seconds(b.bound_s);
         const text = narrow ? time : `${time}   ${shortened(b.source || '', right - 100)}`;
-        const name = shortened(b.name, left);
+        const name = shortened(b.name, left - 12, LETTER.name);
         return [
             label_at(left - 12, y + 4, name, 'end', 'value' + (b.is_best ? ' bold' : '')),
             shape('line', {x1: left, x2: at, y1: y, y2: y, stroke: 'var(--hair)', 'stroke-width': 1.5}),

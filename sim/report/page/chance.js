@@ -6,7 +6,7 @@ import {fmt_seconds, fmt_percent, fmt_bytes, fmt_count} from './format.js';
 import {title_of, colour_of} from './looks.js';
 import {esc, el, shape, label_at, named, show_tip, tip_table, table_below, cell_of} from './parts.js';
 import {schedule_cell} from './parts.js';
-import {plot_in, draw_in, width_of, value_axis, shortened} from './chart.js';
+import {plot_in, draw_in, width_of, value_axis, shortened, LETTER} from './chart.js';
 
 const DOT = 4.7;
 const TALL = 20;
@@ -119,7 +119,7 @@ function numbers_of(r) {
 
 function row_svg(r, quantiles, base, axis, left, width, right, narrow) {
     const mean = Math.round(axis.at(r.mean_s)),
-        name = shortened(title_of(r.algorithm), left);
+        name = shortened(title_of(r.algorithm), left - 12, LETTER.name);
     return [
         shape('line', {x1: left, x2: width - right, y1: base, y2: base, stroke: 'var(--hair)'}),
         label_at(left - 12, base - 6, name, 'end', 'name bold'),

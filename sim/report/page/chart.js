@@ -472,9 +472,12 @@ function name_at_end(l, right, width) {
     );
 }
 
-// A text that has to fit into a width, at 12 pixels.
-export function shortened(text, width) {
-    const most = Math.max(3, Math.floor(width / 6.3));
+// The width of a letter, at most of texts, in 12, 13 and 14 pixels (the last in bold).
+export const LETTER = {small: 6.3, value: 7.2, name: 8.6};
+
+// A text that has to fit into a width.
+export function shortened(text, width, letter = LETTER.small) {
+    const most = Math.max(3, Math.floor(width / letter));
     return text.length > most ? text.slice(0, most - 1) + '…' : text;
 }
 

@@ -5,7 +5,7 @@ import {D} from './data.js';
 import {fmt_seconds, fmt_percent, fmt_change, fmt_count} from './format.js';
 import {title_of, look_of, colour_of} from './looks.js';
 import {esc, el, shape, label_at, show_tip, tip_table, table_below, cell_of} from './parts.js';
-import {plot_in, draw_in, width_of, shortened} from './chart.js';
+import {plot_in, draw_in, width_of, shortened, LETTER} from './chart.js';
 
 const MOST_RANKS = 32;
 
@@ -86,7 +86,7 @@ function draw_bars(node, label, rows) {
         const more = width < 520 && r.is_long ? '' : r.more;
         const texts = esc(r.text) + shape('tspan', {class: 'soft', dx: 7}, esc(more));
         return [
-            label_at(left - 10, y + 17, shortened(r.name, left), 'end', 'value'),
+            label_at(left - 10, y + 17, shortened(r.name, left - 10, LETTER.value), 'end', 'value'),
             shape('rect', {x: left, y: y + 4, width: w, height: row - 9, rx: 3, fill: r.colour}),
             shape('text', {x: left + w + 8, y: y + 17, class: 'value'}, texts),
         ].join('');

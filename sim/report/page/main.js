@@ -2,6 +2,8 @@
 // main.js -- starts all of it: sections, keys, theme, printing.
 
 import {D, sweep, set_data, on_data, page_data, setting_at} from './data.js';
+import {fmt_seconds, fmt_brief, fmt_bytes, fmt_rate, fmt_percent, fmt_change} from './format.js';
+import {fmt_ratio, fmt_count, fmt_number} from './format.js';
 import {apply_looks} from './looks.js';
 import {state, state_key, change, on_change, read_address, write_address, follow_address} from './state.js';
 import {el, tell_status} from './parts.js';
@@ -379,6 +381,17 @@ window.collsim = {
     },
     setting_at,
     sentence: sentence_text,
+    format: {
+        seconds: fmt_seconds,
+        brief: fmt_brief,
+        bytes: fmt_bytes,
+        rate: fmt_rate,
+        percent: fmt_percent,
+        change: fmt_change,
+        ratio: fmt_ratio,
+        count: fmt_count,
+        number: fmt_number,
+    },
     panels_svg: () => panels_svg(document.getElementById('explore')),
     section: id => sections.get(id) && sections.get(id).section,
 };

@@ -169,7 +169,7 @@ function regions({cells, nx, ny}, cell_width, cell_height) {
             right = across.after[k];
         const wide = (Math.min(left, right) + 0.5) * cell_width,
             high = (Math.min(down.before[k], down.after[k]) + 0.5) * cell_height;
-        const score = Math.min(wide / 2, high) + 0.1 * Math.min(wide, 3 * high);
+        const score = Math.min(wide / 2, high) + 0.1 * Math.min(wide, 3 * high) + 0.02 * wide;
         r.count++;
         if (score > r.score) Object.assign(r, {score, k, left, right});
         found.set(own, r);
