@@ -345,7 +345,13 @@ function bar_svg({a, i, value, most, x, row, base, base_value, left, is_bold}) {
 }
 
 function name_svg(name, y, left, weight = '') {
-    return label_at(left - 10, y + 20, shortened(title_of(name), left - 8, LETTER.name), 'end', 'name' + weight);
+    return label_at(
+        left - 10,
+        y + 20,
+        shortened(title_of(name), left - 8, LETTER.name),
+        'end',
+        'name' + weight,
+    );
 }
 
 // Where a bar is longer than the picture.

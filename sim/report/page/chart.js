@@ -339,7 +339,11 @@ export function draw_curves(node, o) {
     parts.push(
         `<line class="hover" stroke="var(--soft)" y1="${box.top}" y2="${box.bottom}" visibility="hidden"/>`,
     );
-    draw_in(svg, o.width, o.height, o.label, parts.join(''), o.on_pick ? 'application' : 'img');
+    // keys work where the scenario is
+    const has_keys = Boolean(o.on_pick) && o.rule >= 0;
+    draw_in(svg, o.width, o.height, o.label, parts.join(''), has_keys ? 'application' : 'img');
+    if (has_keys) svg.setAttribute('tabindex', '0');
+    else svg.removeAttribute('tabindex');
     svg.chart = {o, x, y, box};
     if (!svg.is_wired) wire_curves(svg);
     return svg;
@@ -542,7 +546,6 @@ function wire_curves(svg) {
         event.stopPropagation();
         pick(next, false);
     });
-    if (svg.chart.o.on_pick) svg.setAttribute('tabindex', '0');
 }
 
 // The place that a key leads to, of n; null: not a key that moves.

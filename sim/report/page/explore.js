@@ -246,10 +246,18 @@ function draw_panels(node, box) {
                 [title, `${c.dim.label} ${fmt_value(c.dim.unit, c.dim.values[i])}`]
                     .filter(Boolean)
                     .join(', '),
-            on_pick: is_shown ? (i, goes_on) => move_dim(c.x, i, {goes_on}) : null,
+            on_pick: (i, goes_on) => pick_in_panel(c, place, i, goes_on),
         });
     });
     fill_note(node.querySelector('.note'), c, places);
+}
+
+// Show the scenario of a panel's curve, also of a panel that is not the one that is shown.
+function pick_in_panel({x, panel}, place, i, goes_on) {
+    if (panel < 0 || sweep.place[panel][state.setting] === place) return move_dim(x, i, {goes_on});
+    const setting = setting_with(state.setting, x, i, panel, place);
+    if (setting >= 0) change({setting}, {goes_on});
+    return undefined;
 }
 
 function title_svg(title, more) {

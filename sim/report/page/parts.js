@@ -154,7 +154,7 @@ export function schedule_cell(name) {
 }
 
 // A table as HTML: heads are texts, cells as of cell_of().
-function table_html(caption, heads, rows) {
+export function table_html(caption, heads, rows) {
     const row = r =>
         '<tr>' +
         r.map((c, i) => (i ? `<td>${cell_html(c)}</td>` : `<th scope="row">${cell_html(c)}</th>`)).join('') +
