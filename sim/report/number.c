@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define NO_BREAK "\xc2\xa0"
+#define MINUS    "\xe2\x88\x92"
 
 const char *cs_page_unit_name(cs_page_unit unit)
 {
@@ -145,6 +146,7 @@ void cs_page_percent(double part, char text[CS_PAGE_NUMBER_BYTES])
         (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "–");
         return;
     }
-    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%.*f" NO_BREAK "%%", fabs(percent) < 9.95 ? 1 : 0,
-                   percent);
+    double rounded = fabs(percent) < 9.95 ? round(percent * 10) : round(percent);
+    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%s%.*f" NO_BREAK "%%", rounded < 0 ? MINUS : "",
+                   fabs(percent) < 9.95 ? 1 : 0, fabs(percent));
 }
