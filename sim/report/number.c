@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NO_BREAK "\xc2\xa0"
@@ -45,6 +46,24 @@ cs_page_unit cs_page_unit_of(const char *column)
                                          : CS_PAGE_NUMBER;
 }
 
+/* Commas between thousands of what stands before a point. */
+static void add_commas(char *number, size_t bytes)
+{
+    char   plain[64];
+    size_t at = 0, whole;
+
+    (void)snprintf(plain, sizeof plain, "%s", number);
+    whole = strcspn(plain, ".");
+    for (size_t i = 0; plain[i] != '\0' && at + 2 < bytes; i++) {
+        size_t left  = whole > i ? whole - i : 0;
+        number[at++] = plain[i];
+        if (plain[i] != '-' && left > 1 && left % 3 == 1) {
+            number[at++] = ',';
+        }
+    }
+    number[at] = '\0';
+}
+
 /* Three significant digits, with commas and no decimals from 1000 on; trailing zeros stay where
  * `fixed`. */
 static void digits(double value, bool fixed, char *text, size_t bytes)
@@ -52,7 +71,6 @@ static void digits(double value, bool fixed, char *text, size_t bytes)
     char   plain[32];
     double size     = fabs(value);
     int    decimals = size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
-    size_t at       = 0;
 
     if (size < 0.0995 && size > 0) { /* three digits of what is small */
         decimals = 2 - (int)floor(log10(size) + 1e-12);
@@ -68,15 +86,8 @@ static void digits(double value, bool fixed, char *text, size_t bytes)
             plain[--length] = '\0';
         }
     }
-    for (size_t i = 0; i < length && at + 2 < bytes; i++) {
-        bool   is_digit = plain[i] != '-';
-        size_t left     = whole > i ? whole - i : 0;
-        text[at++]      = plain[i];
-        if (is_digit && left > 1 && left % 3 == 1) {
-            text[at++] = ',';
-        }
-    }
-    text[at] = '\0';
+    (void)snprintf(text, bytes, "%s", plain);
+    add_commas(text, bytes);
 }
 
 static void seconds(double value, char *text)
@@ -140,13 +151,18 @@ void cs_page_number(cs_page_unit unit, double value, char text[CS_PAGE_NUMBER_BY
 
 void cs_page_percent(double part, char text[CS_PAGE_NUMBER_BYTES])
 {
-    double percent = part * 100;
+    double percent = fabs(part) * 100;
+    char   number[40];
 
     if (isnan(part) || isinf(part)) {
         (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "–");
         return;
     }
-    double rounded = fabs(percent) < 9.95 ? round(percent * 10) : round(percent);
-    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%s%.*f" NO_BREAK "%%", rounded < 0 ? MINUS : "",
-                   fabs(percent) < 9.95 ? 1 : 0, fabs(percent));
+    (void)snprintf(number, sizeof number, percent > 0 ? "%.1f" : "%.0f", percent);
+    if (strtod(number, NULL) >= 10) {
+        (void)snprintf(number, sizeof number, "%.0f", percent);
+        add_commas(number, sizeof number);
+    }
+    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%s%s" NO_BREAK "%%",
+                   part < 0 && strtod(number, NULL) > 0 ? MINUS : "", number);
 }
