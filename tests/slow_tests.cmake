@@ -8,7 +8,7 @@ set(slow_tests
   algorithms.circulant validation.run_notes unit.montecarlo validation.stragglar_oracle unit.training
   algorithms.rotation algorithms.published_times validation.montecarlo_oracle unit.sweep
   validation.endings unit.workers unit.store validation.other_build validation.build_identity
-  validation.install unit.nic unit.report_timeline)
+  validation.install browser.answer browser.formats unit.nic unit.report_timeline)
 
 # Label a test: `labels` and quick or slow.
 function(label_test name)
