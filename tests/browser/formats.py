@@ -84,6 +84,8 @@ def round_trip(browser):
     wrong = browser.js("return arguments[0].filter(v => Math.abs(formats.value_from_hash('s', formats.value_to_hash('s', v))"
                        " - v) > 1e-11 * v)", times)
     same(wrong, [], "times that the address changes")
+    for text, value in (("20us", 2e-5), ("0.3ms", 3e-4), ("160us", 16e-5), ("7ns", 7e-9), ("1.1ms", 1.1e-3), ("2.5s", 2.5)):
+        same(browser.js("return formats.value_from_hash('s', arguments[0])", text), value, text)
     whole = [1, 1000, 1024, 1536, 2 ** 20, 2 ** 30 + 1, 3 * 2 ** 29, 2 ** 40]
     wrong = browser.js("return arguments[0].filter(v => formats.value_from_hash('bytes', formats.value_to_hash('bytes', v))"
                        " !== v)", whole)
