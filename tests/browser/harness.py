@@ -305,7 +305,7 @@ class Browser:
 
     def tip(self):
         """The text of the tip; '' where none is shown."""
-        return self.js("const t = document.getElementById('tip'); return t.hidden ? '' : t.textContent;")
+        return self.js("const t = document.getElementById('tip'); return t.hidden ? '' : t.innerText;")
 
     def hash(self):
         """What the address says, when it has been written."""
