@@ -348,3 +348,24 @@ def fragment_of(values):
 def plain(text):
     """Spaces that do not break count as spaces, runs of them as one."""
     return re.sub(r"\s+", " ", text.replace("\u00a0", " ")).strip()
+
+
+WIDE = """
+    const limit = document.scrollingElement.clientWidth + 1, out = [];
+    if (document.scrollingElement.scrollWidth <= limit) return out;
+    for (const node of document.querySelectorAll('body *')) {
+        const b = node.getBoundingClientRect();
+        let box = node.parentElement;
+        while (box && box !== document.body && getComputedStyle(box).overflowX === 'visible') box = box.parentElement;
+        if (box && box !== document.body) continue;   // cut, or scrolled by itself
+        if (b.right + scrollX > limit && b.width > 0 && ![...node.children].some(c => c.getBoundingClientRect().right + scrollX > limit)) {
+            out.push(`${node.closest('section') ? node.closest('section').id : ''} ${node.tagName}.${node.getAttribute('class') || ''}` +
+                ` to ${Math.round(b.right + scrollX)}: ${node.textContent.slice(0, 40)}`);
+        }
+    }
+    return out.slice(0, 8);"""
+
+
+def fits(browser, what):
+    """Nothing of the page is wider than the window."""
+    same(browser.js(WIDE), [], f"{what}: the page scrolls sideways, because of")
