@@ -1,14 +1,15 @@
 # Tests of more than two seconds (optimised), the longest first: ctest begins with them, so that none
 # is left when all others have ended. They have the label slow; all others, quick.
 set(slow_tests
+  browser.keys browser.answer browser.hover browser.quiet browser.formats # one after another, so they begin
   conformance.times conformance.algorithms conformance.bounds unit.figures validation.paper_schedule validation.mpi_montecarlo
-  validation.mpi_sweep models.simgrid models.ns3 validation.optcc_best validation.simgrid validation.simulators validation.testbed_cells unit.figure_files unit.whatif_faults
+  validation.mpi_sweep validation.serve models.simgrid models.ns3 validation.optcc_best validation.simgrid validation.simulators validation.testbed_cells unit.figure_files unit.whatif_faults
   unit.whatif_change conformance.plugins conformance.faults conformance.nic_faults algorithms.optcc_choice conformance.mutants
-  validation.stragglar_every_n conformance.msccl models.flow algorithms.optcc algorithms.adapcc_solver algorithms.adapcc_late conformance.dispatch unit.chrome_trace check.style
+  validation.stragglar_every_n conformance.msccl models.flow algorithms.optcc algorithms.adapcc_solver algorithms.adapcc_late conformance.dispatch unit.chrome_trace check.site check.style
   algorithms.circulant validation.run_notes unit.montecarlo validation.stragglar_oracle unit.training
   algorithms.rotation algorithms.published_times validation.montecarlo_oracle unit.sweep
   validation.endings unit.workers unit.store validation.other_build validation.build_identity
-  validation.install browser.answer browser.formats unit.nic unit.report_timeline)
+  validation.install unit.nic unit.report_timeline unit.explain)
 
 # Label a test: `labels` and quick or slow.
 function(label_test name)

@@ -1,8 +1,8 @@
   # A group of bars for each set of GPUs, and below the speedups with those of the paper.
   array COLUMNS[4] = ['adapcc', 'nccl', 'msccl', 'blink']
   array IS[4] = ['AdapCC, M = 4', 'NCCL: ' . NCCL_IS, 'MSCCL: ' . MSCCL_IS, 'Blink: ' . BLINK_IS]
-  array COLOURS[4] = [0xD55E00, 0x0072B2, 0x56B4E9, 0xB5B5B5]
-  array INK[4] = ['#FFFFFF', '#FFFFFF', '#000000', '#000000']
+  array COLOURS[4] = [col_adapcc, col_nccl, tone(col_nccl, 0.45), tone(col_blink, 0.35)]
+  array ON_BAR[4] = ['#FFFFFF', '#FFFFFF', '#000000', '#000000']
   array PAPER[4] = ['', NCCL_PAPER, MSCCL_PAPER, BLINK_PAPER]
   array LEAST[4] = [1, NCCL_LEAST, MSCCL_LEAST, BLINK_LEAST]
   array MOST[4] = [1, NCCL_MOST, MSCCL_MOST, BLINK_MOST]
@@ -21,7 +21,7 @@
   eval legend(0.915)
   set key font SMALL
   plot NaN notitle, for [b = 1:B] keyentry with boxes fill solid fc rgb COLOURS[SHOWN[b]] title IS[SHOWN[b]], \
-    keyentry with lines ls 7 title 'no schedule is faster'
+    keyentry with lines ls ls_bound title 'no schedule is faster'
   eval panels
   eval panel(0.075, 0.985, 0.285, 0.845)
   set xrange [0.5:N + 0.5]
@@ -55,7 +55,7 @@
   set boxwidth EACH
   plot for [b = 1:B] DATA using ($0 + 1 + EACH * (b - (B + 1) / 2.0)):(column(COLUMNS[SHOWN[b]] . '_GBps')) with boxes fc rgb COLOURS[SHOWN[b]], \
     for [b = 1:B] '' using ($0 + 1 + EACH * (b - (B + 1) / 2.0)):(column(COLUMNS[SHOWN[b]] . '_GBps')):(digits(column(COLUMNS[SHOWN[b]] . '_GBps'))) \
-      with labels font TINY tc rgb INK[SHOWN[b]] offset 0,-0.7, \
-    '' using ($0 + 1):'bound_GBps':(0.43) with xerrorbars ls 7 lw 2.5 pt -1
+      with labels font TINY tc rgb ON_BAR[SHOWN[b]] offset 0,-0.7, \
+    '' using ($0 + 1):'bound_GBps':(0.43) with xerrorbars ls ls_bound lw 2.5 pt -1
   unset label
   unset multiplot

@@ -5,7 +5,7 @@
   array HEADS[4] = ['RDMA, servers alike', 'RDMA, servers that differ', 'TCP, servers alike', 'TCP, servers that differ']
   array COLUMNS[3] = ['nccl_ms', 'adapcc_ms', 'adapcc_relay_ms']
   array IS[3] = ['NCCL, one ring', 'AdapCC, all wait', 'AdapCC with relays, rule literal']
-  array COLOURS[3] = [0x0072B2, 0xF0B48A, 0xD55E00]
+  array COLOURS[3] = [col_nccl, tone(col_adapcc, 0.45), col_adapcc]
   LIST = ' '
   collect_name(name) = (LIST = strstrt(LIST, ' ' . name . ' ') ? LIST : LIST . name . ' ', 0)
   stats DATA using (collect_name(stringcolumn('model_is'))) nooutput

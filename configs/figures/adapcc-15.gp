@@ -21,17 +21,17 @@
   set grid noxtics
   set ylabel 'iterations as a relay'
   set key top right horizontal Left reverse nobox noopaque width 0
-  bar(k, height, colour) = sprintf("set object %d rectangle from %g, 0 to %g, %g fillcolor rgb '%s'", k, k - 1.35, k - 0.65, height, colour)
-  do for [k = 1:N] { eval bar(k, ALIKE[k], '#0072B2') }
+  bar(k, height, colour) = sprintf("set object %d rectangle from %g, 0 to %g, %g fillcolor rgb %d", k, k - 1.35, k - 0.65, height, colour)
+  do for [k = 1:N] { eval bar(k, ALIKE[k], COLOUR[1]) }
   eval panel(0.11, 0.985, 0.555, 0.845)
   set title 'servers alike' . (CHANGED ? '' : ' (the AdapCC paper: evenly spread)') offset 0,-0.4
-  plot NaN notitle, keyentry with boxes fc rgb '#0072B2' title sprintf('mean of all: %.0f %%', HOMOGENEOUS)
+  plot NaN notitle, keyentry with boxes fc rgb COLOUR[1] title sprintf('mean of all: %.0f %%', HOMOGENEOUS)
   unset label
-  do for [k = 1:N] { eval bar(k, DIFFER[k], k <= N / 2 ? '#0072B2' : '#D55E00') }
+  do for [k = 1:N] { eval bar(k, DIFFER[k], k <= N / 2 ? COLOUR[1] : COLOUR[2]) }
   eval panel(0.11, 0.985, 0.115, 0.405)
   set xlabel 'worker (rank)'
   set title 'servers that differ' . (CHANGED ? '' : ' (the AdapCC paper: slower GPUs more often)') offset 0,-0.4
-  plot NaN notitle, keyentry with boxes fc rgb '#0072B2' title sprintf('on the faster servers, mean %.0f %%', FASTER), \
-    keyentry with boxes fc rgb '#D55E00' title sprintf('on the slower ones, mean %.0f %%', SLOWER)
+  plot NaN notitle, keyentry with boxes fc rgb COLOUR[1] title sprintf('on the faster servers, mean %.0f %%', FASTER), \
+    keyentry with boxes fc rgb COLOUR[2] title sprintf('on the slower ones, mean %.0f %%', SLOWER)
   unset object
   unset multiplot

@@ -23,7 +23,7 @@
   set ylabel 'throughput, samples/s'
   set key top left Left reverse
   if (PAPER > 0) { set label 99 sprintf('the AdapCC paper: gains up to %g %%, more the larger the batch', PAPER) at graph 0.98, graph 0.03 right font SMALL }
-  plot DATA using 'batch':'no_communication_samples_per_s' smooth unique with lines ls 7 title 'computing alone', \
-    '' using 'batch':'adapcc_samples_per_s' smooth unique with linespoints ls 1 title 'AdapCC, all wait (numbers: its gain over NCCL)', \
-    '' using 'batch':'nccl_samples_per_s' smooth unique with linespoints ls 3 title 'NCCL, one ring', \
-    '' using 'batch':'adapcc_relay_samples_per_s' smooth unique with linespoints ls 2 title 'AdapCC with relays, rule literal'
+  plot DATA using 'batch':'no_communication_samples_per_s' smooth unique with lines ls ls_ink title 'computing alone', \
+    '' using 'batch':'adapcc_samples_per_s' smooth unique with linespoints ls ls_adapcc title 'AdapCC, all wait (numbers: its gain over NCCL)', \
+    '' using 'batch':'nccl_samples_per_s' smooth unique with linespoints ls ls_nccl title 'NCCL, one ring', \
+    '' using 'batch':'adapcc_relay_samples_per_s' smooth unique with linespoints ls open_adapcc title 'AdapCC with relays, rule literal'

@@ -20,7 +20,7 @@
   set ylabel 'mean time of an AllReduce, ms'
   set key bottom left Left reverse
   if (!CHANGED) { set label 99 'the AdapCC paper: gains over NCCL, more the larger x' at graph 0.02, graph 0.97 left font SMALL }
-  plot DATA using 'amplification_ratio':'nccl_ms' smooth unique with linespoints ls 3 title 'NCCL: rings (numbers: its time over AdapCC''s)', \
-    '' using 'amplification_ratio':'adapcc_ms' smooth unique with linespoints ls 1 title 'AdapCC, M = 4, trees for the rates of the moment', \
-    '' using 'amplification_ratio':'msccl_ms' smooth unique with linespoints ls 4 title 'hierarchical (as MSCCL, its stages overlapped)', \
-    '' using 'amplification_ratio':'bound_ms' smooth unique with lines ls 7 title 'lower bound'
+  plot DATA using 'amplification_ratio':'nccl_ms' smooth unique with linespoints ls ls_nccl_rings title 'NCCL: rings (numbers: its time over AdapCC''s)', \
+    '' using 'amplification_ratio':'adapcc_ms' smooth unique with linespoints ls ls_adapcc title 'AdapCC, M = 4, trees for the rates of the moment', \
+    '' using 'amplification_ratio':'msccl_ms' smooth unique with linespoints ls ls_hierarchical title 'hierarchical (as MSCCL, its stages overlapped)', \
+    '' using 'amplification_ratio':'bound_ms' smooth unique with lines ls ls_bound title 'lower bound'

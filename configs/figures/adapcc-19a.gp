@@ -10,11 +10,11 @@
   set ylabel 'speedup of AdapCC over NCCL (the faster of rings and double binary tree)'
   set key top left Left reverse maxrows 3 width -6
   if (!CHANGED) {
-    set arrow 1 from 4, 0 to 4, graph 0.74 nohead ls 10
+    set arrow 1 from 4, 0 to 4, graph 0.74 nohead ls ls_published
     set label 1 'the AdapCC paper chooses 4' at 4, graph 0.05 left offset 0.7,0 font SMALL
   }
   is(name, x) = stringcolumn('servers_are') eq name ? column(x) : NaN
-  plot DATA using 'trees':(is('all A100', 'adapcc_speedup_over_nccl')) with linespoints ls 3 title 'servers alike', \
-    '' using 'trees':(is('A100 and V100', 'adapcc_speedup_over_nccl')) with linespoints ls 1 title 'servers that differ', \
-    '' using 'trees':(is('all A100', 'bound_speedup_over_nccl')) with lines ls 7 lc rgb '#0072B2' dt (6,4) title 'no schedule is faster, alike', \
-    '' using 'trees':(is('A100 and V100', 'bound_speedup_over_nccl')) with lines ls 7 lc rgb '#D55E00' lw 2.1 dt (6,4) title 'no schedule is faster, that differ'
+  plot DATA using 'trees':(is('all A100', 'adapcc_speedup_over_nccl')) with linespoints ls SERIES[1] title 'servers alike', \
+    '' using 'trees':(is('A100 and V100', 'adapcc_speedup_over_nccl')) with linespoints ls SERIES[2] title 'servers that differ', \
+    '' using 'trees':(is('all A100', 'bound_speedup_over_nccl')) with lines ls ls_bound lc rgb COLOUR[1] title 'no schedule is faster, alike', \
+    '' using 'trees':(is('A100 and V100', 'bound_speedup_over_nccl')) with lines ls ls_bound lc rgb COLOUR[2] lw 2.4 title 'no schedule is faster, that differ'

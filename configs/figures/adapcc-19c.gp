@@ -19,13 +19,13 @@
     set label 4 '91 % saved' at X_min, L_max left offset 0,0.6 font SMALL
   }
   is(name, y) = stringcolumn('setting') eq name ? column(y) : NaN
-  plot DATA using 'servers':'restart_after_death_s' with lines ls 8 notitle, \
-    '' using 'servers':'restart_s' with lines ls 7 notitle, \
-    '' using 'servers':'published_most_s' with lines ls 9 notitle, \
-    '' using 'servers':'published_least_s' with lines ls 9 notitle, \
-    '' using 'servers':(is('heterogeneous', 'adapcc_s')) with linespoints ls 1 \
+  plot DATA using 'servers':'restart_after_death_s' with lines ls ls_formula notitle, \
+    '' using 'servers':'restart_s' with lines ls ls_ink notitle, \
+    '' using 'servers':'published_most_s' with lines ls ls_published notitle, \
+    '' using 'servers':'published_least_s' with lines ls ls_published notitle, \
+    '' using 'servers':(is('heterogeneous', 'adapcc_s')) with linespoints ls SERIES[2] \
        title sprintf('AdapCC, servers that differ: saves %.1f %% of a restart or more', SAVED_LEAST), \
-    '' using 'servers':(is('homogeneous', 'adapcc_s')) with linespoints ls 3 \
+    '' using 'servers':(is('homogeneous', 'adapcc_s')) with linespoints ls SERIES[1] \
        title sprintf('AdapCC, servers alike: saves up to %.1f %%', SAVED_MOST), \
-    '' using 'servers':(is('heterogeneous', 'profile_s')) with linespoints ls 2 title 'of it: the profile, servers that differ', \
-    '' using 'servers':(is('homogeneous', 'profile_s')) with linespoints ls 4 title 'of it: the profile, servers alike'
+    '' using 'servers':(is('heterogeneous', 'profile_s')) with linespoints ls OPEN[2] title 'of it: the profile, servers that differ', \
+    '' using 'servers':(is('homogeneous', 'profile_s')) with linespoints ls OPEN[1] title 'of it: the profile, servers alike'

@@ -12,11 +12,11 @@
   set ylabel 'share of the messages, or iterations, with at most this time'
   set key top left Left reverse
   if (!CHANGED) {
-    set arrow 1 from 1.5, 0 to 1.5, 90 nohead ls 9
-    set arrow 2 from 0, 90 to 1.5, 90 nohead ls 9
+    set arrow 1 from 1.5, 0 to 1.5, 90 nohead ls ls_published
+    set arrow 2 from 0, 90 to 1.5, 90 nohead ls ls_published
   }
-  plot DATA using 'message_ms':(100.0 / M_records) smooth cumulative with steps ls 3 \
+  plot DATA using 'message_ms':(100.0 / M_records) smooth cumulative with steps ls SERIES[1] \
          title sprintf('a message to the coordinator: median %.2g ms', MESSAGE_MEDIAN), \
-    '' using 'start_ms':(100.0 / S_records) smooth cumulative with steps ls 1 \
+    '' using 'start_ms':(100.0 / S_records) smooth cumulative with steps ls SERIES[2] \
          title sprintf('the start, behind a tick of 5 ms and the slowest answer: median %.3g ms', START_MEDIAN), \
-    (CHANGED ? NaN : -1) with lines ls 9 title (CHANGED ? '' : 'the AdapCC paper: 90 % of the messages take less than 1.5 ms')
+    (CHANGED ? NaN : -1) with lines ls ls_published title (CHANGED ? '' : 'the AdapCC paper: 90 % of the messages take less than 1.5 ms')

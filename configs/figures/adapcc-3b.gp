@@ -14,12 +14,12 @@
   set ylabel 'share of the iterations with at most this wait'
   set key bottom right Left reverse
   if (!CHANGED) {
-    set arrow 1 from 10, 0 to 10, 50 nohead ls 9
-    set arrow 2 from 23, 0 to 23, 50 nohead ls 9
-    set arrow 3 from 0, 50 to 23, 50 nohead ls 9
+    set arrow 1 from 10, 0 to 10, 50 nohead ls ls_published
+    set arrow 2 from 23, 0 to 23, 50 nohead ls ls_published
+    set arrow 3 from 0, 50 to 23, 50 nohead ls ls_published
   }
-  plot DATA using (100 * column('homogeneous_ratio')):(100.0 / A_records) smooth cumulative with steps ls 3 \
+  plot DATA using (100 * column('homogeneous_ratio')):(100.0 / A_records) smooth cumulative with steps ls SERIES[1] \
          title sprintf('servers alike: median %.0f %%', 100 * HOMOGENEOUS_MEDIAN), \
-    '' using (100 * column('heterogeneous_ratio')):(100.0 / B_records) smooth cumulative with steps ls 1 \
+    '' using (100 * column('heterogeneous_ratio')):(100.0 / B_records) smooth cumulative with steps ls SERIES[2] \
          title sprintf('servers that differ: median %.0f %%', 100 * HETEROGENEOUS_MEDIAN), \
-    (CHANGED ? NaN : -1) with lines ls 9 title (CHANGED ? '' : 'the AdapCC paper: medians above 10 % and 23 %')
+    (CHANGED ? NaN : -1) with lines ls ls_published title (CHANGED ? '' : 'the AdapCC paper: medians above 10 % and 23 %')

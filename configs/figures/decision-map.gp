@@ -11,14 +11,12 @@
   array NAMES[6] = ['nccl_rings', 'double_binary_tree', 'adapcc', 'adapcc_relay', 'stragglar', 'optcc']
   array SHORT[6] = ['rings', 'tree', 'AdapCC', 'relays', 'StragglAR', 'OptCC']
   array LONG[6] = ['nccl\_rings', 'double\_binary\_tree', 'adapcc', 'adapcc, relays', 'stragglar', 'optcc']
-  array COLOURS[6] = [0x0072B2, 0x009E73, 0xCC79A7, 0x7B2D8E, 0xD55E00, 0xE6C200]
+  array COLOURS[6] = [col_nccl_rings, col_double_binary_tree, col_adapcc, col_adapcc, col_stragglar, col_optcc]
   array PLACES[6] = [0.0, 0.145, 0.335, 0.46, 0.625, 0.765]
   which(name) = (FOUND = 1, SUM = sum [k = 1:6] (NAMES[k] eq name ? (FOUND = k, 0) : 0), FOUND)
   # From a light tone where the second best is as fast to the full one where it takes half as long again.
   FULL = 50.0
   strength(margin) = margin != margin ? 1 : 0.25 + 0.75 * min(1, margin / FULL)
-  part(colour, shift, w) = int(255 - w * (255 - ((colour >> shift) & 255))) << shift
-  tone(colour, w) = part(colour, 16, w) + part(colour, 8, w) + part(colour, 0, w)
   bright(c) = 0.3 * ((c >> 16) & 255) + 0.59 * ((c >> 8) & 255) + 0.11 * (c & 255)
   colour(i) = tone(COLOURS[which(stringcolumn('best'))], strength(column('second_above_best_percent')))
   ink(i) = bright(colour(0)) > 125 ? 0x000000 : 0xFFFFFF

@@ -2,7 +2,7 @@
   of(p, y) = stringcolumn('policy') eq p ? column(y) : NaN
   POLICIES = "'wait' 'spare' 'exclude' 'shrink' 'restart' 'iccl' 'optcc'"
   TEXTS = "'wait for every repair' 'one spare server, paid for' 'exclude: restart without the server' 'shrink: go on without the server' 'restart (NCCL) on the NICs that are left' 'go on with nccl\\_rings' 'go on with optcc'"
-  STYLES = '9 6 4 5 3 2 1'
+  array STYLES[7] = [ls_formula, SERIES[5], SERIES[3], SERIES[4], open_nccl_rings, ls_nccl_rings, ls_optcc]
   stats DATA using 'mttr_hours_count' name 'X' nooutput
   set datafile missing NaN
   eval title('GPU-hours lost to failures over the time to repair', \
@@ -13,5 +13,5 @@
   set ylabel 'GPU-hours lost against the best healthy schedule, % of paid'
   set key top left Left reverse
   plot for [i = 1:words(POLICIES)] DATA using 'mttr_hours_count':(of(word(POLICIES, i), 'lost_percent')):(of(word(POLICIES, i), 'low_percent')): \
-      (of(word(POLICIES, i), 'high_percent')) with yerrorlines ls int(word(STYLES, i)) title word(TEXTS, i), \
-    '' using 'mttr_hours_count':(of('healthy', 'lost_percent')) with lines ls 7 title 'no failures: checkpoints alone'
+      (of(word(POLICIES, i), 'high_percent')) with yerrorlines ls STYLES[i] title word(TEXTS, i), \
+    '' using 'mttr_hours_count':(of('healthy', 'lost_percent')) with lines ls ls_ink title 'no failures: checkpoints alone'

@@ -4,22 +4,31 @@
   eval title(sprintf('AllReduce of %s on %d GPUs, one of them late', size(SIZE_GIB), RANKS), \
     sprintf('replayed on the %s model, α = %g µs, %.3g GB/s per GPU and direction%s', MODEL, ALPHA_US, RATE_GBPS, \
       CHANGED ? '' : ' (NVLink of a DGX H100)'))
-  set xrange [0:X_max]
-  set yrange [0:*]
   set xlabel 'delay of the late GPU, ms'
   set ylabel 'elapsed time, from the first arrival on, ms'
-  set key top left Left reverse noenhanced
+  set rmargin at screen 0.775
   set label 1 'no schedule can be faster' at graph 0.5, first 0.5 * B_min center front
   EACH = max(1, floor(X_records / 10))
-  plot DATA using 'delay_ms':'bound_ms' with filledcurves y1=0 fc rgb '#E4E4E4' notitle, \
-    '' using 'delay_ms':'nccl_rings_ms' with lines ls 3 notitle, \
-    '' using 'delay_ms':'nccl_rings_ms' every EACH with points ls 3 notitle, \
-    keyentry with linespoints ls 3 title 'nccl_rings', \
-    '' using 'delay_ms':'rhd_ms' with lines ls 4 title 'rhd', \
-    '' using 'delay_ms':'stragglar_paper_ms' with lines ls 2 notitle, \
-    '' using 'delay_ms':'stragglar_paper_ms' every EACH with points ls 2 notitle, \
-    keyentry with linespoints ls 2 title sprintf('stragglar, %d chunks (as in its paper)', PAPER_CHUNKS), \
-    '' using 'delay_ms':'stragglar_ms' with lines ls 1 notitle, \
-    '' using 'delay_ms':'stragglar_ms' every EACH with points ls 1 notitle, \
-    keyentry with linespoints ls 1 title 'stragglar, chunks=auto', \
-    '' using 'delay_ms':'bound_ms' with lines ls 7 lw 3.5 title 'lower bound (proven)'
+  last(name) = sprintf("stats DATA every ::%d using '%s' name 'Y' nooutput", X_records - 1, name)
+  HIGHEST = 0
+  eval ends
+  eval last('nccl_rings_ms'); HIGHEST = max(HIGHEST, end(Y_max, ls_nccl_rings, title_nccl_rings))
+  eval last('rhd_ms'); HIGHEST = max(HIGHEST, end(Y_max, ls_rhd, title_rhd))
+  eval last('stragglar_paper_ms')
+  HIGHEST = max(HIGHEST, end(Y_max, open_stragglar, sprintf('%s, %d chunks', title_stragglar, PAPER_CHUNKS)))
+  eval last('stragglar_ms'); HIGHEST = max(HIGHEST, end(Y_max, ls_stragglar, title_stragglar . ', chunks=auto'))
+  eval last('bound_ms'); HIGHEST = max(HIGHEST, end(Y_max, 0, 'lower bound (proven)'))
+  set xrange [0:X_max]
+  set yrange [0:1.08 * HIGHEST]
+  eval named(0.05 * HIGHEST)
+  unset key
+  plot DATA using 'delay_ms':'bound_ms' with filledcurves y1=0 fc rgb BELOW, \
+    '' using 'delay_ms':'nccl_rings_ms' with lines ls ls_nccl_rings, \
+    '' using 'delay_ms':'nccl_rings_ms' every EACH with points ls ls_nccl_rings, \
+    '' using 'delay_ms':'rhd_ms' with lines ls ls_rhd, \
+    '' using 'delay_ms':'rhd_ms' every EACH::(EACH/2) with points ls ls_rhd, \
+    '' using 'delay_ms':'stragglar_paper_ms' with lines ls open_stragglar, \
+    '' using 'delay_ms':'stragglar_paper_ms' every EACH with points ls open_stragglar, \
+    '' using 'delay_ms':'stragglar_ms' with lines ls ls_stragglar, \
+    '' using 'delay_ms':'stragglar_ms' every EACH with points ls ls_stragglar, \
+    '' using 'delay_ms':'bound_ms' with lines ls ls_bound lw 3

@@ -19,9 +19,9 @@
   set multiplot
   eval titles(sprintf('AllReduce of %.3g GB behind an NVSwitch, one GPU late', SIZE_GIB * 1.073741824), 'kernels of sends and receives, and multimem, at the rates that they reach')
   eval legend(0.885)
-  plot NaN notitle, keyentry with linespoints ls 4 title 'ring', keyentry with linespoints ls 1 title 'stragglar', \
-    keyentry with linespoints ls 5 title 'nvls', keyentry with linespoints ls 3 title 'nvls, aware', \
-    keyentry with lines ls 7 lw 3.5 title 'data sheet: the late buffer once'
+  plot NaN notitle, keyentry with linespoints ls ls_ring title 'ring', keyentry with linespoints ls ls_stragglar title 'stragglar', \
+    keyentry with linespoints ls ls_nvls title 'nvls', keyentry with linespoints ls open_nvls title 'nvls, aware', \
+    keyentry with lines ls ls_bound title 'data sheet: the late buffer once'
   eval panels
   WIDE = 0.93 / N
   set xrange [0:X_max]
@@ -32,11 +32,11 @@
     set label 1 NAMES[k] at graph 0.5, graph 0.95 center front
     set xlabel 'delay of the late GPU, ms'
     set ylabel k == 1 ? 'time after it has come, ms' : ''
-    plot DATA using (x(k)):'bound_ms' with filledcurves y1=0 fc rgb '#E4E4E4' notitle, \
-      '' using (x(k)):'ring_ms' with linespoints ls 4 notitle, \
-      '' using (x(k)):'stragglar_ms' with linespoints ls 1 notitle, \
-      '' using (x(k)):'nvls_ms' with linespoints ls 5 notitle, \
-      '' using (x(k)):'aware_ms' with linespoints ls 3 notitle, \
-      '' using (x(k)):'bound_ms' with lines ls 7 lw 3.5 notitle
+    plot DATA using (x(k)):'bound_ms' with filledcurves y1=0 fc rgb BELOW notitle, \
+      '' using (x(k)):'ring_ms' with linespoints ls ls_ring notitle, \
+      '' using (x(k)):'stragglar_ms' with linespoints ls ls_stragglar notitle, \
+      '' using (x(k)):'nvls_ms' with linespoints ls ls_nvls notitle, \
+      '' using (x(k)):'aware_ms' with linespoints ls open_nvls notitle, \
+      '' using (x(k)):'bound_ms' with lines ls ls_bound notitle
   }
   unset multiplot

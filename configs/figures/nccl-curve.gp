@@ -20,11 +20,10 @@
   new(c, s) = (CHANGED = s > S_min && c != LAST, LAST = c, CHANGED)
   of(k, name) = strcol('machine') eq NAMES[k] ? column(name) : NaN
   at_change(k) = strcol('machine') eq NAMES[k] && new(column('choice_number'), column('size_bytes')) ? column('busbw_GBps') : NaN
-  array STYLES[9] = [4, 1, 3, 5, 6, 2, 7, 8, 9]
   set multiplot
   eval titles('AllReduce by NCCL: what nccl-tests is expected to show', 'points: another algorithm or protocol from there on; dotted: the same schedule on ports that carry what the data sheet says')
   eval legend(0.885)
-  plot NaN notitle, for [k = 1:N] keyentry with lines ls STYLES[k] title NAMES[k]
+  plot NaN notitle, for [k = 1:N] keyentry with lines ls SERIES[(k - 1) % 8 + 1] title NAMES[k]
   eval panels
   eval panel(0.08, 0.98, 0.11, 0.81)
   set logscale x 2
@@ -33,7 +32,7 @@
   set xtics ('1 B' 1, '32 B' 32, '1 KiB' 1024, '32 KiB' 32768, '1 MiB' 2**20, '32 MiB' 2**25, '1 GiB' 2**30, '32 GiB' 2.0**35)
   set xlabel 'size'
   set ylabel 'bus bandwidth, GB/s'
-  plot for [k = 1:N] DATA using 'size_bytes':(of(k, 'ports_GBps')) with lines ls STYLES[k] lw 1 dt (2,4) notitle, \
-    for [k = 1:N] DATA using 'size_bytes':(of(k, 'busbw_GBps')) with lines ls STYLES[k] notitle, \
-    for [k = 1:N] DATA using 'size_bytes':(at_change(k)) with points ls STYLES[k] pt 7 ps 1 notitle
+  plot for [k = 1:N] DATA using 'size_bytes':(of(k, 'ports_GBps')) with lines ls SERIES[(k - 1) % 8 + 1] lw 1 dt (2,4) notitle, \
+    for [k = 1:N] DATA using 'size_bytes':(of(k, 'busbw_GBps')) with lines ls SERIES[(k - 1) % 8 + 1] notitle, \
+    for [k = 1:N] DATA using 'size_bytes':(at_change(k)) with points ls SERIES[(k - 1) % 8 + 1] pt 7 ps 1 notitle
   unset multiplot

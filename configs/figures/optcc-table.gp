@@ -1,32 +1,46 @@
+  # A line for each row of the table, from top to bottom; settings are groups with a heading.
   stats DATA using 'row' name 'R' nooutput
   stats DATA using 'paper_over_bound_1' name 'P' nooutput
   stats DATA using 'replayed_over_bound_1' name 'Y' nooutput
+  stats DATA using 'limit_over_bound_1' name 'U' nooutput
+  array PLACE[R_records]; BEFORE = ''; M = 0; SUM = 0
+  heading(name) = name eq BEFORE ? 0 : (M = M + 1, BEFORE = name, 1)
+  stats DATA using (SUM = SUM + 1 + 1.35 * heading(stringcolumn('setting')), PLACE[int(column('row'))] = SUM, 1) nooutput
+  set multiplot
   eval titles('OptCC at α = 0: every setting against its lower bound', \
-    'AllReduce on p servers (x g GPUs) with slow NICs: slowdowns l (bandwidth / l); R rounds')
-  eval panel(0.085, 0.98, 0.33, 0.83)
-  set xrange [0.5:R_records + 0.5]
-  set logscale y 2
-  set yrange [0.93:max(exists('P_max') ? 1.75 * P_max : 0, 4 * Y_max)]
-  set ytics (1, 1.2, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
-  set ylabel 'time over the lower bound (log scale)'
-  set grid noxtics
-  set xtics rotate by 60 right font TINY scale 0.4
-  set key at screen 0.5, 0.885 center center horizontal Left reverse maxrows 1 nobox samplen 3
-  # A line between two settings, and the name of each.
+    'AllReduce with slow NICs; the formula with as many sections as are replayed')
+  eval legend(1 - 70.0 / HEIGHT)
+  set key font SMALL maxrows 1
+  plot NaN notitle, keyentry with points ls ls_optcc lw 1.5 pt 7 title 'OptCC, replayed', \
+    keyentry with points ls ls_published title 'the paper''s formula', \
+    keyentry with points ls ls_formula ps PS title 'limit of many sections', \
+    keyentry with lines ls ls_bound title 'lower bound'
+  eval panels
+  unset key
   BEFORE = ''; M = 0
-  stats DATA using (name = stringcolumn('setting'), name eq BEFORE ? 0 : (M = M + 1), BEFORE = name, 1) nooutput
-  array FIRST[M]; array NAME[M]
-  BEFORE = ''; M = 0
-  stats DATA using (name = stringcolumn('setting'), \
-    name eq BEFORE ? 0 : (M = M + 1, FIRST[M] = column('row'), NAME[M] = name), BEFORE = name, 1) nooutput
-  do for [i = 1:M] {
-    if (i > 1) {
-      set arrow i from first FIRST[i] - 0.5, graph 0 to first FIRST[i] - 0.5, graph 1 nohead lt 1 lc rgb '#A0A0A0'
+  do for [k = 1:R_records] {
+    stats DATA every ::(k-1)::(k-1) using (LABEL = stringcolumn('label'), NAME = stringcolumn('setting'), 1) nooutput
+    if (heading(NAME)) {
+      set label '{/:Bold ' . NAME . '}' at screen 0.012, first PLACE[k] - 1.1 left font SMALL
     }
-    set label (10 + i) NAME[i] at first FIRST[i] - 0.2, graph 0.985 rotate by -90 left font TINY tc rgb '#505050'
+    set label LABEL at screen 0.327, first PLACE[k] right font TINY
+    set arrow k from graph 0, first PLACE[k] to graph 1, first PLACE[k] nohead back lc rgb GRID lw 0.7
   }
-  plot DATA using (column('row')):(column('paper_over_bound_1')):xtic(stringcolumn('label')) with points ls 9 \
-         title 'paper''s formula, as many sections', \
-    '' using 'row':'replayed_over_bound_1' with points ls 1 title 'replayed', \
-    '' using 'row':'limit_over_bound_1' with points ls 8 ps 1*PS title 'limit of many sections', \
-    1 with lines ls 7 title 'lower bound'
+  eval panel(0.335, 0.975, 66.0 / HEIGHT, 1 - 112.0 / HEIGHT)
+  set logscale x 2
+  MOST = max(Y_max, exists('P_max') ? P_max : 0)
+  set xrange [0.97:1.12 * MOST]
+  set xtics (1, 1.1, 1.2, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
+  set xlabel 'time over the lower bound (log scale)'
+  set yrange [SUM + 0.8:0.1]
+  unset ytics
+  set border 1
+  set grid noytics
+  set arrow 99 from first 1, graph 0 to first 1, graph 1 nohead back ls ls_bound
+  y(i) = PLACE[int(column('row'))]
+  plot DATA using (1):(y(0)):(column('replayed_over_bound_1') - 1):(0) with vectors nohead lc rgb tone(col_optcc, 0.35) lw 2, \
+    '' using 'paper_over_bound_1':(y(0)) with points ls ls_published, \
+    '' using 'limit_over_bound_1':(y(0)) with points ls ls_formula ps PS, \
+    '' using 'replayed_over_bound_1':(y(0)) with points ls ls_optcc lw 1.5 pt 7
+  unset label; unset arrow
+  unset multiplot

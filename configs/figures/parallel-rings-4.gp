@@ -9,11 +9,11 @@
   set xlabel 'what a rank contributes, m (log scale)'
   set ylabel 'AllGather inside the server, ms (log scale)'
   set key top left Left reverse
-  plot DATA using 'size_MiB':'ibcast_btdd_ms' with linespoints ls 5 title 'Ibcast BTDD', \
-    '' using 'size_MiB':'iallgather_rd_ms' with linespoints ls 3 \
+  plot DATA using 'size_MiB':'ibcast_btdd_ms' with linespoints ls ls_ibcast_btdd title 'Ibcast BTDD', \
+    '' using 'size_MiB':'iallgather_rd_ms' with linespoints ls ls_iallgather_rd \
        title 'Iallgather recursive doubling', \
-    '' using 'size_MiB':'ibcast_btdh_ms' with linespoints ls 4 title 'Ibcast BTDH', \
-    '' using 'size_MiB':'linear_formula_ms' with lines ls 8 title 'α + m β', \
-    '' using 'size_MiB':'ibcast_knomial_ms' with points ls 9 ps 2.4*PS title 'Ibcast 4-nomial', \
-    '' using 'size_MiB':'ibcast_linear_ms' with points ls 1 \
+    '' using 'size_MiB':'ibcast_btdh_ms' with linespoints ls ls_ibcast_btdh title 'Ibcast BTDH', \
+    '' using 'size_MiB':'linear_formula_ms' with lines ls ls_formula title 'α + m β', \
+    '' using 'size_MiB':'ibcast_knomial_ms' with points ls ls_ibcast_knomial ps 2.4*PS title 'Ibcast 4-nomial', \
+    '' using 'size_MiB':'ibcast_linear_ms' with points ls ls_ibcast_linear \
        title 'Ibcast and Iallgather linear (in Parallel Rings)'

@@ -12,12 +12,12 @@
     (CHANGED ? sprintf('; %d GPUs a server', GPUS_PER_SERVER) : '; NIC start-up fitted to the 31 %; MVAPICH-Plus is not modelled'))
   eval legend(0.875)
   plot NaN notitle, \
-    keyentry with linespoints ls 3 title 'flat ring (Open MPI)', \
-    keyentry with linespoints ls 4 title 'rings as NCCL builds them', \
-    keyentry with linespoints ls 1 title 'Parallel Rings', \
-    keyentry with lines ls 8 dt 1 lw 1.2 title 'closed forms', \
-    keyentry with lines ls (CHANGED ? -2 : 3) dt (2,4) title (CHANGED ? '' : 'paper, measured: at most, over Open MPI'), \
-    keyentry with lines ls (CHANGED ? -2 : 4) dt (2,4) title (CHANGED ? '' : 'paper, measured: at most, over NCCL')
+    keyentry with linespoints ls ls_flat_ring title 'flat ring (Open MPI)', \
+    keyentry with linespoints ls ls_nccl_rings title 'rings as NCCL builds them', \
+    keyentry with linespoints ls ls_parallel_rings title 'Parallel Rings', \
+    keyentry with lines ls ls_formula dt 1 lw 1.2 title 'closed forms', \
+    keyentry with lines ls (CHANGED ? -2 : ls_flat_ring) dt (2,4) title (CHANGED ? '' : 'paper, measured: at most, over Open MPI'), \
+    keyentry with lines ls (CHANGED ? -2 : ls_nccl_rings) dt (7,3,2,3) title (CHANGED ? '' : 'paper, measured: at most, over NCCL')
   eval panels
   set logscale x 2
   set xrange [0.8 * X_min:1.25 * X_max]
@@ -36,10 +36,10 @@
     unset xlabel
     if (c == 0) { set ylabel 'AllGather, ms (log scale)' } else { unset ylabel }
     plot for [formula in 'flat_ring nccl_rings parallel_rings'] DATA every ::FIRST::LAST \
-           using 'size_MiB':(column(formula . '_formula_ms')) with lines ls 8 dt 1 lw 1.2, \
-      '' every ::FIRST::LAST using 'size_MiB':'flat_ring_ms' with points ls 3, \
-      '' every ::FIRST::LAST using 'size_MiB':'nccl_rings_ms' with points ls 4, \
-      '' every ::FIRST::LAST using 'size_MiB':'parallel_rings_ms' with points ls 1
+           using 'size_MiB':(column(formula . '_formula_ms')) with lines ls ls_formula dt 1 lw 1.2, \
+      '' every ::FIRST::LAST using 'size_MiB':'flat_ring_ms' with points ls ls_flat_ring, \
+      '' every ::FIRST::LAST using 'size_MiB':'nccl_rings_ms' with points ls ls_nccl_rings, \
+      '' every ::FIRST::LAST using 'size_MiB':'parallel_rings_ms' with points ls ls_parallel_rings
     eval panel(LEFT, LEFT + PITCH - 0.045, 0.115, 0.39)
     unset title
     unset logscale y
@@ -49,9 +49,9 @@
     set xlabel 'contribution of a rank, MiB (log scale)' offset 0,0.6
     if (c == 0) { set ylabel 'Parallel Rings save, %' } else { unset ylabel }
     plot 0 with lines lc rgb '#000000' lw 1, \
-      DATA every ::FIRST::LAST using 'size_MiB':'paper_most_over_flat_percent' with lines ls 3 dt (2,4), \
-      '' every ::FIRST::LAST using 'size_MiB':'paper_most_over_nccl_percent' with lines ls 4 dt (2,4), \
-      '' every ::FIRST::LAST using 'size_MiB':'gain_over_flat_percent' with linespoints ls 3, \
-      '' every ::FIRST::LAST using 'size_MiB':'gain_over_nccl_percent' with linespoints ls 4
+      DATA every ::FIRST::LAST using 'size_MiB':'paper_most_over_flat_percent' with lines ls ls_flat_ring dt (2,4), \
+      '' every ::FIRST::LAST using 'size_MiB':'paper_most_over_nccl_percent' with lines ls ls_nccl_rings dt (7,3,2,3), \
+      '' every ::FIRST::LAST using 'size_MiB':'gain_over_flat_percent' with linespoints ls ls_flat_ring, \
+      '' every ::FIRST::LAST using 'size_MiB':'gain_over_nccl_percent' with linespoints ls ls_nccl_rings
   }
   unset multiplot

@@ -28,9 +28,9 @@
   plot DATA using 1:(0):xtic(stringcolumn('algorithm') . (CHANGED ? '' : "\n{/*0.85 " . stringcolumn('agreement') . '}')) with dots lc rgb '#FFFFFF' notitle, \
     '' using ($1-0.3):'paper_over_proposed_1' with boxes fc rgb '#FFFFFF' \
        title (CHANGED ? '' : 'paper, measured (right: the largest)'), \
-    '' using ($1-0.1):'queued_over_proposed_1' with boxes fc rgb '#A9CCE3' title 'messages queue at a receiving port', \
-    '' using ($1+0.1):'shared_over_proposed_1' with boxes fc rgb '#F5C39A' title 'they share it', \
-    '' using ($1+0.3):'shared_incast_over_proposed_1' with boxes fc rgb '#D55E00' \
+    '' using ($1-0.1):'queued_over_proposed_1' with boxes fc rgb tone(COLOUR[1], 0.35) title 'messages queue at a receiving port', \
+    '' using ($1+0.1):'shared_over_proposed_1' with boxes fc rgb tone(COLOUR[2], 0.4) title 'they share it', \
+    '' using ($1+0.3):'shared_incast_over_proposed_1' with boxes fc rgb COLOUR[2] \
        title 'they share it, incast: 1.25 times less', \
     '' using ($1-0.3):'paper_over_proposed_1':(sprintf('%.2f', column('paper_over_proposed_1'))) \
        with labels offset 0,0.6 font TINY notitle, \

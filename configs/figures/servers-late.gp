@@ -15,10 +15,10 @@
   set multiplot
   eval titles(sprintf('AllReduce of %s on servers of %d GPUs, one of them late', size(SIZE_GIB), GPUS_PER_SERVER), network)
   eval legend(0.885)
-  plot NaN notitle, keyentry with linespoints ls 4 title 'hierarchical', \
-    keyentry with linespoints ls 3 title 'parallel\_rings', keyentry with linespoints ls 2 title 'stragglar, share=1', \
-    keyentry with linespoints ls 1 title 'stragglar', keyentry with lines ls 7 lw 3.5 title 'lower bound (proven)', \
-    keyentry with lines ls 10 lw 2.5 title 'critical delay', keyentry with lines ls 11 lw 2.5 title 'ideal delay'
+  plot NaN notitle, keyentry with linespoints ls ls_hierarchical title 'hierarchical', \
+    keyentry with linespoints ls ls_parallel_rings title 'parallel\_rings', keyentry with linespoints ls open_stragglar title 'stragglar, share=1', \
+    keyentry with linespoints ls ls_stragglar title 'stragglar', keyentry with lines ls ls_bound title 'lower bound (proven)', \
+    keyentry with lines ls ls_critical lw 2.5 title 'critical delay', keyentry with lines ls ls_ideal lw 2.5 title 'ideal delay'
   eval panels
   WIDE = 0.93 / COLUMNS; HIGH = N > 1 ? 0.31 : 0.71
   place(at_column, row) = panel(0.07 + WIDE * at_column, 0.02 + WIDE * (at_column + 1), 0.81 - HIGH - 0.41 * row, 0.81 - 0.41 * row)
@@ -31,14 +31,14 @@
     set label 1 sprintf('%d servers', n) at graph 0.42, graph 0.07 center front
     set xlabel ROW == (N - 1) / PER_ROW ? 'delay of the late GPU, ms' : ''
     set ylabel COLUMN == 0 ? 'time after it has come, ms' : ''
-    plot DATA using (x(n)):'bound_ms' with filledcurves y1=0 fc rgb '#E4E4E4' notitle, \
-      '' using (from(n, 'critical_delay_ms')):(0):(0):(1.1 * H_max) with vectors nohead ls 10 lw 2.5 notitle, \
-      '' using (from(n, 'ideal_delay_ms')):(0):(0):(1.1 * H_max) with vectors nohead ls 11 lw 2.5 notitle, \
-      '' using (x(n)):'hierarchical_ms' with linespoints ls 4 notitle, \
-      '' using (x(n)):'parallel_rings_ms' with linespoints ls 3 notitle, \
-      '' using (x(n)):'whole_ms' with linespoints ls 2 notitle, \
-      '' using (x(n)):'stragglar_ms' with linespoints ls 1 notitle, \
-      '' using (x(n)):'bound_ms' with lines ls 7 lw 3.5 notitle
+    plot DATA using (x(n)):'bound_ms' with filledcurves y1=0 fc rgb BELOW notitle, \
+      '' using (from(n, 'critical_delay_ms')):(0):(0):(1.1 * H_max) with vectors nohead ls ls_critical lw 2.5 notitle, \
+      '' using (from(n, 'ideal_delay_ms')):(0):(0):(1.1 * H_max) with vectors nohead ls ls_ideal lw 2.5 notitle, \
+      '' using (x(n)):'hierarchical_ms' with linespoints ls ls_hierarchical notitle, \
+      '' using (x(n)):'parallel_rings_ms' with linespoints ls ls_parallel_rings notitle, \
+      '' using (x(n)):'whole_ms' with linespoints ls open_stragglar notitle, \
+      '' using (x(n)):'stragglar_ms' with linespoints ls ls_stragglar notitle, \
+      '' using (x(n)):'bound_ms' with lines ls ls_bound notitle
   }
   if (N > 1) {
     hidden(y) = column('delay_ms') == X_max ? column(y) : NaN
@@ -49,17 +49,17 @@
     set label 1 sprintf('delay %g ms', X_max) at graph 0.5, graph 0.07 center front
     set xlabel ''
     set ylabel ''
-    plot DATA using 'servers_count':(hidden('bound_ms')) with filledcurves y1=0 fc rgb '#E4E4E4' notitle, \
-      '' using 'servers_count':(hidden('hierarchical_ms')) with linespoints ls 4 notitle, \
-      '' using 'servers_count':(hidden('parallel_rings_ms')) with linespoints ls 3 notitle, \
-      '' using 'servers_count':(hidden('stragglar_ms')) with linespoints ls 1 notitle, \
-      '' using 'servers_count':(hidden('bound_ms')) with lines ls 7 lw 3.5 notitle
+    plot DATA using 'servers_count':(hidden('bound_ms')) with filledcurves y1=0 fc rgb BELOW notitle, \
+      '' using 'servers_count':(hidden('hierarchical_ms')) with linespoints ls ls_hierarchical notitle, \
+      '' using 'servers_count':(hidden('parallel_rings_ms')) with linespoints ls ls_parallel_rings notitle, \
+      '' using 'servers_count':(hidden('stragglar_ms')) with linespoints ls ls_stragglar notitle, \
+      '' using 'servers_count':(hidden('bound_ms')) with lines ls ls_bound notitle
     eval place(PER_ROW, 1)
     unset label 1
     set xlabel 'servers'
     set yrange [0:*]
     set label 1 'delay, ms' at graph 0.5, graph 0.5 center front
-    plot DATA using 'servers_count':(hidden('critical_delay_ms')) with linespoints ls 10 notitle, \
-      '' using 'servers_count':(hidden('ideal_delay_ms')) with linespoints ls 11 notitle
+    plot DATA using 'servers_count':(hidden('critical_delay_ms')) with linespoints ls ls_critical notitle, \
+      '' using 'servers_count':(hidden('ideal_delay_ms')) with linespoints ls ls_ideal notitle
   }
   unset multiplot

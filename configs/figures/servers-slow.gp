@@ -10,9 +10,9 @@
   set multiplot
   eval titles(sprintf('AllReduce of %s on servers of %d GPUs, one of them with dead NICs', size(SIZE_GIB), GPUS_PER_SERVER), network)
   eval legend(0.91)
-  plot NaN notitle, keyentry with linespoints ls 3 title 'fastest ring', \
-    keyentry with linespoints ls 4 title 'r2ccl', keyentry with linespoints ls 1 title 'optcc', \
-    keyentry with lines ls 7 lw 3.5 title 'lower bound (proven)'
+  plot NaN notitle, keyentry with linespoints ls ls_ring title 'fastest ring', \
+    keyentry with linespoints ls ls_r2ccl title 'r2ccl', keyentry with linespoints ls ls_optcc title 'optcc', \
+    keyentry with lines ls ls_bound title 'lower bound (proven)'
   eval panels
   set xrange [0:X_max]
   set xtics 1
@@ -24,10 +24,10 @@
     set label 1 sprintf('%d servers', n) at graph 0.04, graph 0.92 left front
     set xlabel ROW == (N - 1) / PER_ROW ? sprintf('dead NICs of %d', GPUS_PER_SERVER) : ''
     set ylabel COLUMN == 0 ? 'time, ms' : ''
-    plot DATA using (x(n)):'bound_ms' with filledcurves y1=0 fc rgb '#E4E4E4' notitle, \
-      '' using (x(n)):'ring_ms' with linespoints ls 3 notitle, \
-      '' using (x(n)):'r2ccl_ms' with linespoints ls 4 notitle, \
-      '' using (x(n)):'optcc_ms' with linespoints ls 1 notitle, \
-      '' using (x(n)):'bound_ms' with lines ls 7 lw 3.5 notitle
+    plot DATA using (x(n)):'bound_ms' with filledcurves y1=0 fc rgb BELOW notitle, \
+      '' using (x(n)):'ring_ms' with linespoints ls ls_ring notitle, \
+      '' using (x(n)):'r2ccl_ms' with linespoints ls ls_r2ccl notitle, \
+      '' using (x(n)):'optcc_ms' with linespoints ls ls_optcc notitle, \
+      '' using (x(n)):'bound_ms' with lines ls ls_bound notitle
   }
   unset multiplot

@@ -8,11 +8,11 @@
     sprintf('%.1f ms of compute and %d AllReduces of gradients replayed, %s', COMPUTE, CALLS, network))
   eval legend(0.915)
   plot NaN notitle, \
-    keyentry with linespoints ls 1 title 'StragglAR', \
-    keyentry with linespoints ls 3 title 'ring', \
-    keyentry with linespoints ls 4 title 'rhd', \
-    keyentry with linespoints ls 5 title 'allpairs', \
-    keyentry with linespoints ls 6 title 'broadcast'
+    keyentry with linespoints ls ls_stragglar title 'StragglAR', \
+    keyentry with linespoints ls ls_ring title 'ring', \
+    keyentry with linespoints ls ls_rhd title 'rhd', \
+    keyentry with linespoints ls ls_allpairs title 'allpairs', \
+    keyentry with linespoints ls ls_broadcast title 'broadcast'
   eval panels
   # The delays add to all of a panel: all panels have the same span. The broadcast may leave it behind its least time.
   array LEAST[4]
@@ -40,10 +40,10 @@
     set ylabel 'iteration, ms'
     set title (real(word(LIST, i)) == 0 ? 'no delay' : \
       sprintf('delay of %s ms at each of the %d AllReduces', word(LIST, i), CALLS)) offset 0,-0.5
-    plot DATA every ::(T*(i-1))::(T*i-1) using 'ranks':'broadcast_ms' with linespoints ls 6, \
-      '' every ::(T*(i-1))::(T*i-1) using 'ranks':'allpairs_ms' with linespoints ls 5, \
-      '' every ::(T*(i-1))::(T*i-1) using 'ranks':'rhd_ms' with linespoints ls 4, \
-      '' every ::(T*(i-1))::(T*i-1) using 'ranks':'ring_ms' with linespoints ls 3, \
-      '' every ::(T*(i-1))::(T*i-1) using 'ranks':'stragglar_ms' with linespoints ls 1
+    plot DATA every ::(T*(i-1))::(T*i-1) using 'ranks':'broadcast_ms' with linespoints ls ls_broadcast, \
+      '' every ::(T*(i-1))::(T*i-1) using 'ranks':'allpairs_ms' with linespoints ls ls_allpairs, \
+      '' every ::(T*(i-1))::(T*i-1) using 'ranks':'rhd_ms' with linespoints ls ls_rhd, \
+      '' every ::(T*(i-1))::(T*i-1) using 'ranks':'ring_ms' with linespoints ls ls_ring, \
+      '' every ::(T*(i-1))::(T*i-1) using 'ranks':'stragglar_ms' with linespoints ls ls_stragglar
   }
   unset multiplot

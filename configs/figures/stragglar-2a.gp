@@ -15,7 +15,7 @@
   DRAWN = 0
   do for [i = 1:3] {
     if (D[i] > 0 && D[i] < HIGH) {
-      set arrow i from D[i], graph 0 to D[i], graph 1 nohead ls 11
+      set arrow i from D[i], graph 0 to D[i], graph 1 nohead ls ls_ideal
       DRAWN = DRAWN + 1
       set label i sprintf('hides %s', S[i]) at D[i], graph 0.94 - 0.24 * i center rotate by 90 offset -0.9,0
     }
@@ -23,6 +23,6 @@
   eval title(sprintf('How late the straggler is: a trace of %d calls of %d ranks', CALLS, TRACE_RANKS), \
     TRACE . (TRACE[1:9] eq 'generated' ? ', not a measurement' : '') . (DRAWN == 0 ? '' : \
       sprintf('; dashed: hides StragglAR''s pre-phase at α = %g µs, %.4g GB/s per port', ALPHA_US, RATE_GBPS)))
-  plot DATA using 'straggler_delay_ms':'calls_percent' with steps ls 3 lw 6 \
+  plot DATA using 'straggler_delay_ms':'calls_percent' with steps ls SERIES[1] lw 6 \
          title sprintf('rank %d, the usual straggler, behind all others (negative: another is last)', STRAGGLER), \
-    '' using 'delay_ms':'calls_percent' with steps ls 1 title 'the last rank, whichever it is, behind the last but one'
+    '' using 'delay_ms':'calls_percent' with steps ls SERIES[2] title 'the last rank, whichever it is, behind the last but one'

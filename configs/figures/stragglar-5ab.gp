@@ -11,11 +11,11 @@
       sprintf(' (implied by the measured critical delay; nominal: %g)', NOMINAL_GBPS)))
   eval legend(0.915)
   plot NaN notitle, \
-    keyentry with linespoints ls 1 title 'StragglAR', \
-    keyentry with linespoints ls 3 title 'ring', \
-    keyentry with linespoints ls 4 title 'rhd', \
-    keyentry with linespoints ls 5 title 'allpairs', \
-    keyentry with linespoints ls 6 title 'broadcast'
+    keyentry with linespoints ls ls_stragglar title 'StragglAR', \
+    keyentry with linespoints ls ls_ring title 'ring', \
+    keyentry with linespoints ls ls_rhd title 'rhd', \
+    keyentry with linespoints ls ls_allpairs title 'allpairs', \
+    keyentry with linespoints ls ls_broadcast title 'broadcast'
   eval panels
   set logscale x 2
   set xrange [0.9 * B_min:1.11 * B_max]
@@ -27,20 +27,20 @@
   set ylabel 'buffer / time after the last arrival, GB/s'
   eval panel(0.08, 0.49, 0.10, 0.805)
   set title 'a delay that hides every pre-phase'
-  plot DATA using 'buffer_mib':'ring_gb_per_s' with linespoints ls 3, \
-    '' using 'buffer_mib':'rhd_gb_per_s' with linespoints ls 4, \
-    '' using 'buffer_mib':'allpairs_gb_per_s' with linespoints ls 5, \
-    '' using 'buffer_mib':'broadcast_hidden_gb_per_s' with linespoints ls 6, \
-    '' using 'buffer_mib':'stragglar_hidden_gb_per_s' with linespoints ls 1
+  plot DATA using 'buffer_mib':'ring_gb_per_s' with linespoints ls ls_ring, \
+    '' using 'buffer_mib':'rhd_gb_per_s' with linespoints ls ls_rhd, \
+    '' using 'buffer_mib':'allpairs_gb_per_s' with linespoints ls ls_allpairs, \
+    '' using 'buffer_mib':'broadcast_hidden_gb_per_s' with linespoints ls ls_broadcast, \
+    '' using 'buffer_mib':'stragglar_hidden_gb_per_s' with linespoints ls ls_stragglar
   eval panel(0.575, 0.985, 0.10, 0.805)
   set title sprintf('%s, %.4g ms: hides %s', CHANGED ? 'delay' : 'mean delay', DELAY, \
     HIDDEN > 0 ? 'it up to ' . size(HIDDEN / 1024) : 'none')
   if (HIDDEN > B_min && HIDDEN < B_max) {
-    set arrow 1 from HIDDEN, graph 0 to HIDDEN, graph 1 nohead ls 11
+    set arrow 1 from HIDDEN, graph 0 to HIDDEN, graph 1 nohead ls ls_ideal
   }
-  plot DATA using 'buffer_mib':'ring_gb_per_s' with linespoints ls 3, \
-    '' using 'buffer_mib':'rhd_gb_per_s' with linespoints ls 4, \
-    '' using 'buffer_mib':'allpairs_gb_per_s' with linespoints ls 5, \
-    '' using 'buffer_mib':'broadcast_delayed_gb_per_s' with linespoints ls 6, \
-    '' using 'buffer_mib':'stragglar_delayed_gb_per_s' with linespoints ls 1
+  plot DATA using 'buffer_mib':'ring_gb_per_s' with linespoints ls ls_ring, \
+    '' using 'buffer_mib':'rhd_gb_per_s' with linespoints ls ls_rhd, \
+    '' using 'buffer_mib':'allpairs_gb_per_s' with linespoints ls ls_allpairs, \
+    '' using 'buffer_mib':'broadcast_delayed_gb_per_s' with linespoints ls ls_broadcast, \
+    '' using 'buffer_mib':'stragglar_delayed_gb_per_s' with linespoints ls ls_stragglar
   unset multiplot

@@ -18,13 +18,13 @@
   set style fill solid 1 noborder
   # Without another nominal bandwidth there is one curve.
   HAS_RANGE = NOMINAL != IMPLIED
-  plot DATA using 'buffer_mib':(HAS_RANGE ? column('nominal_ms') : 1/0):'implied_ms' with filledcurves lc rgb '#FAE7DB' \
+  plot DATA using 'buffer_mib':(HAS_RANGE ? column('nominal_ms') : 1/0):'implied_ms' with filledcurves lc rgb tone(col_stragglar, 0.15) \
          title (HAS_RANGE ? 'ideal delay, range' : ''), \
-    '' using 'buffer_mib':'implied_ms' with linespoints ls 1 \
+    '' using 'buffer_mib':'implied_ms' with linespoints ls ls_stragglar \
        title sprintf('ReduceScatter replayed, %.4g GB/s%s', IMPLIED, CHANGED ? '' : ' (implied)'), \
-    '' using 'buffer_mib':(HAS_RANGE ? column('nominal_ms') : 1/0) with linespoints ls 2 \
+    '' using 'buffer_mib':(HAS_RANGE ? column('nominal_ms') : 1/0) with linespoints ls open_stragglar \
        title (HAS_RANGE ? sprintf('ReduceScatter replayed, %g GB/s (nominal)', NOMINAL) : ''), \
-    '' using 'buffer_mib':'mean_delay_ms' with lines ls 7 \
+    '' using 'buffer_mib':'mean_delay_ms' with lines ls ls_ink \
        title sprintf('%s, %.4g ms', CHANGED ? 'delay of the late rank' : 'mean delay measured', DELAY), \
-    '' using 'buffer_mib':'critical_implied_ms' with lines ls 8 \
+    '' using 'buffer_mib':'critical_implied_ms' with lines ls ls_critical \
        title sprintf('critical delay, %.4g GB/s (formula)', IMPLIED)

@@ -15,10 +15,10 @@
   set key top left Left reverse maxrows 3
   set style fill solid 1 noborder
   plot DATA using 'ranks':'stragglar_worst_speedup_over_ring':'stragglar_best_speedup_over_ring' \
-         with filledcurves lc rgb '#FAE7DB' notitle, \
-    '' using 'ranks':'stragglar_best_speedup_over_ring' with linespoints ls 1 title 'StragglAR best: pre-phase hidden', \
-    '' using 'ranks':'stragglar_worst_speedup_over_ring' with linespoints ls 2 title 'StragglAR worst: no delay', \
-    1 with lines ls 3 title 'ring (= 1)', \
-    '' using 'ranks':'rhd_speedup_over_ring' with linespoints ls 4 title 'recursive halving and doubling (rhd)', \
-    '' using 'ranks':'allpairs_speedup_over_ring' with linespoints ls 5 title 'allpairs', \
-    '' using 'ranks':'broadcast_best_speedup_over_ring' with linespoints ls 6 title 'broadcast, pre-phase hidden'
+         with filledcurves lc rgb tone(col_stragglar, 0.15) notitle, \
+    '' using 'ranks':'stragglar_best_speedup_over_ring' with linespoints ls ls_stragglar title 'StragglAR best: pre-phase hidden', \
+    '' using 'ranks':'stragglar_worst_speedup_over_ring' with linespoints ls open_stragglar title 'StragglAR worst: no delay', \
+    1 with lines ls ls_ring title 'ring (= 1)', \
+    '' using 'ranks':'rhd_speedup_over_ring' with linespoints ls ls_rhd title 'recursive halving and doubling (rhd)', \
+    '' using 'ranks':'allpairs_speedup_over_ring' with linespoints ls ls_allpairs title 'allpairs', \
+    '' using 'ranks':'broadcast_best_speedup_over_ring' with linespoints ls ls_broadcast title 'broadcast, pre-phase hidden'

@@ -15,12 +15,12 @@
   set ylabel 'delay of the last rank, ms (log scale)'
   set key below Left reverse maxrows 3 nobox
   set bmargin 8.5
-  plot DATA using 'ranks':'ideal_delay_ms' with lines ls 4 lw 2.5 title 'ideal delay: the ReduceScatter of n-1', \
-    '' using 'ranks':'critical_delay_exact_ms' with lines ls 1 title 'critical delay, exact', \
-    '' using 'ranks':'critical_delay_replayed_ms' with points ls 1 title 'critical delay, replayed', \
-    '' using 'ranks':'critical_delay_simplified_ms' with lines ls 8 dt (3,7) lw 3 \
+  plot DATA using 'ranks':'ideal_delay_ms' with lines ls ls_ideal title 'ideal delay: the ReduceScatter of n-1', \
+    '' using 'ranks':'critical_delay_exact_ms' with lines ls ls_stragglar title 'critical delay, exact', \
+    '' using 'ranks':'critical_delay_replayed_ms' with points ls ls_stragglar title 'critical delay, replayed', \
+    '' using 'ranks':'critical_delay_simplified_ms' with lines ls ls_formula dt (3,7) lw 3 \
        title 'critical delay, simplified (paper)', \
-    '' using 'ranks':'critical_delay_published_rounds_ms' with points ls 9 \
+    '' using 'ranks':'critical_delay_published_rounds_ms' with points ls ls_published \
        title 'critical delay, published rounds', \
-    '' using 'ranks':($1 > 4 ? column('alpha_part_ms') : 1/0) with lines ls 3 dt (8,6) \
+    '' using 'ranks':($1 > 4 ? column('alpha_part_ms') : 1/0) with lines ls ls_ink lw 1.8 dt (2,5) \
        title 'its latency: (⌈log_2 n⌉ - 2) α'

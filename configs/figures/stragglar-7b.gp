@@ -11,6 +11,6 @@
   eval data_ticks("column('ranks')", (1.0 * N_max / N_min) ** 0.04)
   set ylabel 'factor of s β in the critical delay (log scale)'
   set key top right Left reverse
-  plot DATA using 'ranks':'beta_ratio_exact_1' with lines ls 1 title 'exact: (⌈log_2 n⌉ - 2) / (n - 1) + 2 / n', \
-    '' using 'ranks':'beta_ratio_replayed_1' with points ls 1 title sprintf('replayed, α = %g µs', ALPHA_US), \
-    '' using 'ranks':'beta_ratio_simplified_1' with lines ls 8 dt (3,7) lw 3 title 'simplified: ⌈log_2 n⌉ / n'
+  plot DATA using 'ranks':'beta_ratio_exact_1' with lines ls ls_stragglar title 'exact: (⌈log_2 n⌉ - 2) / (n - 1) + 2 / n', \
+    '' using 'ranks':'beta_ratio_replayed_1' with points ls ls_stragglar title sprintf('replayed, α = %g µs', ALPHA_US), \
+    '' using 'ranks':'beta_ratio_simplified_1' with lines ls ls_formula dt (3,7) lw 3 title 'simplified: ⌈log_2 n⌉ / n'

@@ -14,11 +14,11 @@
   set key top left Left reverse maxrows 4
   set style fill solid 1 noborder
   plot DATA using 'ranks':'stragglar_worst_speedup_over_ring':'stragglar_best_speedup_over_ring' \
-         with filledcurves lc rgb '#FAE7DB' title 'range of StragglAR, n-2+⌈log_2 n⌉ rounds', \
-    '' using 'ranks':'stragglar_best_speedup_over_ring' with linespoints ls 1 title 'StragglAR best: pre-phase hidden', \
-    '' using 'ranks':'stragglar_worst_speedup_over_ring' with linespoints ls 2 title 'StragglAR worst: no delay', \
-    '' using 'ranks':'published_best_speedup_over_ring' with points ls 9 title 'best and worst with the rounds of the paper', \
-    '' using 'ranks':'published_worst_speedup_over_ring' with points ls 9 notitle, \
-    1 with lines ls 3 title 'ring (= 1)', \
-    '' using 'ranks':'rhd_speedup_over_ring' with linespoints ls 4 title 'rhd (with 3-2 elimination)', \
-    '' using 'ranks':'allpairs_speedup_over_ring' with linespoints ls 5 title 'allpairs'
+         with filledcurves lc rgb tone(col_stragglar, 0.15) title 'range of StragglAR, n-2+⌈log_2 n⌉ rounds', \
+    '' using 'ranks':'stragglar_best_speedup_over_ring' with linespoints ls ls_stragglar title 'StragglAR best: pre-phase hidden', \
+    '' using 'ranks':'stragglar_worst_speedup_over_ring' with linespoints ls open_stragglar title 'StragglAR worst: no delay', \
+    '' using 'ranks':'published_best_speedup_over_ring' with points ls ls_published title 'best and worst with the rounds of the paper', \
+    '' using 'ranks':'published_worst_speedup_over_ring' with points ls ls_published notitle, \
+    1 with lines ls ls_ring title 'ring (= 1)', \
+    '' using 'ranks':'rhd_speedup_over_ring' with linespoints ls ls_rhd title 'rhd (with 3-2 elimination)', \
+    '' using 'ranks':'allpairs_speedup_over_ring' with linespoints ls ls_allpairs title 'allpairs'

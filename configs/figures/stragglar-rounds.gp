@@ -17,11 +17,11 @@
   set xlabel 'number of ranks n (log scale)'
   set ylabel 'rounds of the main phase above the lower bound'
   set key top left Left reverse
-  plot DATA using 'ranks':'formula_rounds_over_bound' with lines ls 7 title 'lower bound: n - 2 + ⌈log_2 n⌉ rounds', \
-    '' using 'ranks':'replayed_rounds_over_bound' with points ls 1 ps 2*PS title 'StragglAR as built here, replayed', \
-    '' using 'ranks':'rule_of_thumb_rounds_over_bound' with lines ls 8 \
+  plot DATA using 'ranks':'formula_rounds_over_bound' with lines ls ls_bound title 'lower bound: n - 2 + ⌈log_2 n⌉ rounds', \
+    '' using 'ranks':'replayed_rounds_over_bound' with points ls ls_stragglar ps 2*PS title 'StragglAR as built here, replayed', \
+    '' using 'ranks':'rule_of_thumb_rounds_over_bound' with lines ls ls_formula \
        title 'the paper where n is no power of two: about n + 2 log_2 n - 2', \
-    '' using 'ranks':'published_rounds_over_bound' with points ls 9 ps 2*PS \
+    '' using 'ranks':'published_rounds_over_bound' with points ls ls_published ps 2*PS \
        title 'the paper where n is no power of two: published', \
     '' using 'ranks':'published_rounds_over_bound':(sprintf('+%d', column('published_rounds_over_bound'))) \
        with labels offset 2.2,0.6 notitle

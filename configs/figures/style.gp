@@ -1,25 +1,44 @@
 # What all pictures have in common. The figure's own commands stand for the line FIGURE below: they
 # are run once for each kind of picture, so they set everything they need and leave terminal and
-# output alone. Colours are those of Okabe and Ito, which colour-blind readers can tell apart; each
-# line style has its own dashes and marker, too:
-#   1 StragglAR best, 2 StragglAR worst, 3 ring, 4 rhd, 5 allpairs, 6 broadcast, 7 a bound or limit,
-#   8 a formula or approximation, 9 published by the paper, 10 a critical delay, 11 an ideal delay
+# output alone.
+#
+# What an algorithm looks like stands in front of the script, from the table of the program
+# (sim/output/look.c): col_NAME is its colour, ls_NAME its line style (colour, dashes and mark),
+# open_NAME that of a second curve of it (other dashes, an open mark), title_NAME what it is called.
+# Styles of what is no algorithm:
+ls_bound = 7; ls_formula = 8; ls_published = 9; ls_critical = 10; ls_ideal = 11; ls_ink = 12
+col_published = 0x7B2D8E
+# Series that are no algorithms, such as buffers, take SERIES[1], SERIES[2], ..; their second curves OPEN[..].
+array SERIES[8] = [ls_ring, ls_stragglar, ls_rhd, ls_allpairs, ls_broadcast, ls_circulant, ls_optcc, ls_r2ccl]
+array OPEN[8] = [open_ring, open_stragglar, open_rhd, open_allpairs, open_broadcast, open_circulant, open_optcc, open_r2ccl]
+array COLOUR[8] = [col_ring, col_stragglar, col_rhd, col_allpairs, col_broadcast, col_circulant, col_optcc, col_r2ccl]
+
+# A colour mixed with white: 1 is the colour itself.
+part(colour, shift, w) = int(255 - w * (255 - ((colour >> shift) & 255))) << shift
+tone(colour, w) = part(colour, 16, w) + part(colour, 8, w) + part(colour, 0, w)
+# What no schedule can reach, below a bound.
+BELOW = 0xE9E8E6
 
 # A title, its second line smaller; over several panels they are labels 1 and 2 of the screen.
 title(first, second) = sprintf("set title \"{/:Bold*1.15 %s}\\n%s\"", first, second)
-titles(first, second) = sprintf("set label 1 \"{/:Bold*1.15 %s}\" at screen 0.5, 0.972 center; \
-set label 2 \"%s\" at screen 0.5, 0.938 center", first, second)
+titles(first, second) = sprintf("set label 1 \"{/:Bold*1.15 %s}\" at screen 0.5, %.4f center; \
+set label 2 \"%s\" at screen 0.5, %.4f center", first, 1 - 22.4 / HEIGHT, second, 1 - 49.6 / HEIGHT)
 
 # The place of a panel on the screen: from left to right and from bottom to top.
 panel(left, right, bottom, top) = sprintf("set lmargin at screen %.4f; set rmargin at screen %.4f; \
 set bmargin at screen %.4f; set tmargin at screen %.4f", left, right, bottom, top)
+
+# The place of cell i = 0, 1, .. of n in a grid of two columns below the titles.
+grid_cell(i, n) = (GRID_TOP = 1 - 80.0 / HEIGHT, GRID_ROW = GRID_TOP / ceil(n / 2.0), \
+  panel(0.075 + 0.5 * (i % 2), 0.49 + 0.5 * (i % 2), GRID_TOP - (i / 2 + 1) * GRID_ROW + 76.0 / HEIGHT, \
+    GRID_TOP - (i / 2) * GRID_ROW - 28.0 / HEIGHT))
 
 # A key above several panels, which have none: eval legend(TOP), plot with entries, eval panels.
 legend(top) = panel(0.01, 0.99, top - 0.04, top) . "; unset border; unset tics; unset grid; \
 unset xlabel; unset ylabel; set key center center horizontal Left reverse noopaque nobox samplen 3 width LW; \
 set xrange [0:1]; set yrange [0:1]"
 panels = "unset key; unset label; set border 3 lw 1.5; set xtics nomirror out; set ytics nomirror out; \
-set grid xtics ytics lt 1 lc rgb '#D4D4D4' lw 1; set xrange [*:*]; set yrange [*:*]"
+set grid xtics ytics lt 1 lc rgb GRID lw 1; set xrange [*:*]; set yrange [*:*]"
 
 size(gib) = gib >= 1 ? sprintf('%.4g GiB', gib) : gib >= 1.0 / 1024 ? sprintf('%.4g MiB', 1024 * gib) : \
   gib >= 1.0 / 1048576 ? sprintf('%.4g KiB', 1048576 * gib) : sprintf('%g bytes', 1073741824 * gib)
@@ -29,6 +48,20 @@ network = GPUS_PER_SERVER == 1 ? sprintf('%s model, α = %g µs, %.4g GB/s per p
     NIC_US, NIC_GBPS, NVLINK_US, NVLINK_GBPS)
 # Each value once: LIST = ' ', stats DATA using (collect(column('ranks'))) nooutput, word(LIST, i).
 collect(x) = (LIST = strstrt(LIST, sprintf(' %g ', x)) ? LIST : LIST . sprintf('%g ', x), x)
+
+# Names at the ends of curves, their marks beside them: eval ends, SUM = end(Y, STYLE, NAME) for each curve, then
+# eval named(GAP), which moves names apart to at least GAP of the axis. They are labels 101 and up; STYLE 0: no mark.
+array END_Y[20]; array END_STYLE[20]; array END_NAME[20]
+ends = "ENDS = 0; do for [k = 101:120] { unset label k }"
+end(y, style, name) = (ENDS = ENDS + 1, END_Y[ENDS] = y, END_STYLE[ENDS] = style, END_NAME[ENDS] = name, y)
+swap(k) = (HELD = END_Y[k], END_Y[k] = END_Y[k+1], END_Y[k+1] = HELD, STYLE_HELD = END_STYLE[k], END_STYLE[k] = END_STYLE[k+1], \
+  END_STYLE[k+1] = STYLE_HELD, NAME_HELD = END_NAME[k], END_NAME[k] = END_NAME[k+1], END_NAME[k+1] = NAME_HELD, 0)
+apart(k, gap) = (MISSING = gap - (END_Y[k+1] - END_Y[k]), MISSING > 0 ? (END_Y[k] = END_Y[k] - MISSING / 2, \
+  END_Y[k+1] = END_Y[k+1] + MISSING / 2, 0) : 0)
+named(gap) = sprintf("do for [r = 1:ENDS] { do for [k = 1:ENDS-1] { if (END_Y[k] > END_Y[k+1]) { SUM = swap(k) } } }; \
+do for [r = 1:60] { do for [k = 1:ENDS-1] { SUM = apart(k, %g) } }; \
+do for [k = 1:ENDS] { if (END_STYLE[k] > 0) { set label 100 + k END_NAME[k] at graph 1.025, first END_Y[k] left offset 1.2,0 \
+  noenhanced point ls END_STYLE[k] } else { set label 100 + k END_NAME[k] at graph 1.025, first END_Y[k] left offset 1.2,0 noenhanced } }", gap)
 
 # The smallest of 1, 2, 2.5, 5 times a power of ten that divides a range into at most so many steps.
 step(range, most) = (UNIT = 10 ** floor(log10(1.0 * range / most)), PART = 1.0 * range / most / UNIT - 1e-9, \
@@ -58,14 +91,17 @@ set ylabel 'speedup over the ring: ring time / time (log scale)'", decade_ticks(
 max(a, b) = a > b ? a : b
 min(a, b) = a < b ? a : b
 
+# Of the pictures, in pixels; they are 1200 wide.
+if (!exists('HEIGHT')) HEIGHT = 800
+
 do for [kind in 'png svg'] {
   if (kind eq 'png') {
-    set terminal pngcairo enhanced size 1200,800 font 'DejaVu Sans,13' background '#FFFFFF'
+    set terminal pngcairo enhanced dashlength 2 size 1200,HEIGHT font 'DejaVu Sans,13' background '#FFFFFF'
     set output PNG
     SMALL = ',11'; TINY = ',9.8'; PS = 1; KW = 1; LW = 1
   } else {
     # It draws larger markers and guesses texts wider than they are.
-    set terminal svg enhanced size 1200,800 dynamic font 'DejaVu Sans,16' background '#FFFFFF'
+    set terminal svg enhanced size 1200,HEIGHT dynamic font 'DejaVu Sans,16' background '#FFFFFF'
     set output SVG
     SMALL = ',13.5'; TINY = ',12'; PS = 0.65; KW = -6; LW = -2
   }
@@ -75,21 +111,16 @@ do for [kind in 'png svg'] {
   set datafile columnheaders
   set border 3 lw 1.5
   set tics nomirror out
-  set grid lt 1 lc rgb '#D4D4D4' lw 1
+  set grid lt 1 lc rgb GRID lw 1
   set format '%g'
   set key opaque box lt 1 lc rgb '#C0C0C0' lw 1 samplen 4 spacing 1.25 width KW height 0.4
-  set style line 1 lc rgb '#D55E00' lw 3 dt 1 pt 7 ps 1.4*PS
-  set style line 2 lc rgb '#D55E00' lw 3 dt (12,6) pt 6 ps 1.4*PS
-  set style line 3 lc rgb '#0072B2' lw 2.5 dt 1 pt 5 ps 1.3*PS
-  set style line 4 lc rgb '#009E73' lw 2.5 dt (18,5) pt 9 ps 1.5*PS
-  set style line 5 lc rgb '#CC79A7' lw 2.5 dt (8,5) pt 11 ps 1.5*PS
-  set style line 6 lc rgb '#B8860B' lw 2.5 dt (14,5,3,5) pt 13 ps 1.6*PS
-  set style line 7 lc rgb '#000000' lw 2 dt 1 pt 2 ps 1.3*PS
-  set style line 8 lc rgb '#505050' lw 2 dt (6,5) pt 4 ps 1.3*PS
-  set style line 9 lc rgb '#7B2D8E' lw 2.5 dt (3,4) pt 8 ps 1.6*PS
-  # The SVG terminal forgets the dashes of a line that has colour and width of the one before.
-  set style line 10 lc rgb '#505050' lw 2 dt (3,4)
-  set style line 11 lc rgb '#404040' lw 1.9 dt (12,5)
+  eval LOOKS
+  set style line ls_bound lc rgb INK lw 2.5 dt (4,3) pt 2 ps 1.3*PS
+  set style line ls_formula lc rgb 0x505050 lw 2 dt (6,5) pt 4 ps 1.3*PS
+  set style line ls_published lc rgb col_published lw 2.5 dt (3,4) pt 8 ps 1.6*PS
+  set style line ls_critical lc rgb INK lw 1.6 dt 1
+  set style line ls_ideal lc rgb 0x404040 lw 1.9 dt (12,5)
+  set style line ls_ink lc rgb INK lw 2 dt 1 pt 2 ps 1.3*PS
 # FIGURE
   unset output
 }

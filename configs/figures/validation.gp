@@ -47,13 +47,12 @@ HIGH = max(HIGH, S_max)", p, name)
   set label 3 'disciplined: one message at a time, when its receiver is ready' at screen 0.99, 0.856 right font SMALL
   set key at screen 0.5, 0.902 center center horizontal Left reverse maxrows 2 noopaque nobox samplen 1 width 0 font SMALL
   KINDS = "'plain' 'late rank' 'slow NIC' 'changing NIC' 'servers'"
-  KIND_STYLES = '3 1 4 9 6'
   plot for [i = 1:words(KINDS)] DATA using (of_kind(word(KINDS, i), x(1))):(error('predicted')): \
-      (spread('predicted', 'most')):(spread('predicted', 'least')) with yerrorbars ls int(word(KIND_STYLES, i)) lw 1.2 \
+      (spread('predicted', 'most')):(spread('predicted', 'least')) with yerrorbars ls SERIES[i] dt 1 lw 1.2 \
       ps 0.8*PS title word(KINDS, i), \
     '' using (x(1)):(error('wire')) with points pt 2 ps 0.7*PS lw 1.2 lc rgb '#505050' \
       title 'collsim alone, α = 0', \
-    3 with lines ls 10 notitle, -3 with lines ls 10 notitle, 0 with lines lt 1 lc rgb '#808080' notitle
+    3 with lines ls ls_ideal notitle, -3 with lines ls ls_ideal notitle, 0 with lines lt 1 lc rgb '#808080' notitle
 
   unset label
   unset object 1
@@ -64,8 +63,8 @@ HIGH = max(HIGH, S_max)", p, name)
     set ytics 10
     set label 3 'eager: TCP left alone, where the port model ends' at graph 1, 1.06 right font SMALL
     set key at screen (CELLS[3] > 0 ? 0.345 : 0.5), 0.035 center center horizontal Left reverse maxrows 1 noopaque nobox samplen 1 width 0 font SMALL
-    plot DATA using (x(2)):(error('predicted')) with points pt 7 ps 0.8*PS lc rgb '#D55E00' title 'ports', \
-      '' using (x(2)):(error('share')) with points pt 4 ps 0.9*PS lc rgb '#7B2D8E' title 'flow, receivers share', \
+    plot DATA using (x(2)):(error('predicted')) with points pt 7 ps 0.8*PS lc rgb COLOUR[2] title 'ports', \
+      '' using (x(2)):(error('share')) with points pt 4 ps 0.9*PS lc rgb COLOUR[7] title 'flow, receivers share', \
       0 with lines lt 1 lc rgb '#808080' notitle
     unset label
   }
@@ -77,12 +76,12 @@ HIGH = max(HIGH, S_max)", p, name)
     unset ylabel
     set label 3 'two leaves over a thin link; eager: open' at graph 1, 1.06 right font SMALL
     set key at screen 0.84, 0.035 center center horizontal Left reverse maxrows 1 noopaque nobox samplen 1 width -2 font SMALL
-    plot DATA using (of_kind('flow', over('disciplined', x(3)))):(error('predicted')) with points pt 7 ps 0.8*PS lc rgb '#0072B2' title 'flow', \
-      '' using (of_kind('share', over('disciplined', x(3)))):(error('predicted')) with points pt 5 ps 0.8*PS lc rgb '#7B2D8E' title 'shared', \
-      '' using (of_kind('packet', over('disciplined', x(3)))):(error('predicted')) with points pt 9 ps 0.9*PS lc rgb '#009E73' title 'packet', \
-      '' using (of_kind('flow', over('eager', x(3)))):(error('predicted')) with points pt 6 ps 0.8*PS lc rgb '#0072B2' notitle, \
-      '' using (of_kind('share', over('eager', x(3)))):(error('predicted')) with points pt 4 ps 0.8*PS lc rgb '#7B2D8E' notitle, \
-      '' using (of_kind('packet', over('eager', x(3)))):(error('predicted')) with points pt 8 ps 0.9*PS lc rgb '#009E73' notitle, \
+    plot DATA using (of_kind('flow', over('disciplined', x(3)))):(error('predicted')) with points pt 7 ps 0.8*PS lc rgb COLOUR[1] title 'flow', \
+      '' using (of_kind('share', over('disciplined', x(3)))):(error('predicted')) with points pt 5 ps 0.8*PS lc rgb COLOUR[7] title 'shared', \
+      '' using (of_kind('packet', over('disciplined', x(3)))):(error('predicted')) with points pt 9 ps 0.9*PS lc rgb COLOUR[3] title 'packet', \
+      '' using (of_kind('flow', over('eager', x(3)))):(error('predicted')) with points pt 6 ps 0.8*PS lc rgb COLOUR[1] notitle, \
+      '' using (of_kind('share', over('eager', x(3)))):(error('predicted')) with points pt 4 ps 0.8*PS lc rgb COLOUR[7] notitle, \
+      '' using (of_kind('packet', over('eager', x(3)))):(error('predicted')) with points pt 8 ps 0.9*PS lc rgb COLOUR[3] notitle, \
       0 with lines lt 1 lc rgb '#808080' notitle
   }
   unset multiplot

@@ -24,6 +24,8 @@ cs_optional(COLLSIM_MPI "sweep and montecarlo under mpirun" "libopenmpi-dev" OMP
 find_path(GLPK_INCLUDE_FOLDER glpk.h) # it has no file for pkg-config
 find_library(GLPK_LIBRARY glpk)
 cs_optional(COLLSIM_GLPK "the synthesisers packing and milp" "libglpk-dev" GLPK_INCLUDE_FOLDER GLPK_LIBRARY)
+pkg_check_modules(MICROHTTPD IMPORTED_TARGET GLOBAL QUIET libmicrohttpd)
+cs_optional(COLLSIM_SERVE "the command serve" "libmicrohttpd-dev" MICROHTTPD_FOUND)
 file(RELATIVE_PATH COLLSIM_MODULE_FOLDER ${CMAKE_INSTALL_FULL_BINDIR}
      ${CMAKE_INSTALL_FULL_LIBDIR}/collsim)
 # From the folder of the program to the figures: in the source tree, and where it is installed.

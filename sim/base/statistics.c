@@ -152,7 +152,7 @@ void cs_spread_of(const double *x, size_t n, size_t n_groups, double confidence,
     cs_estimate *estimates[] = {&s->p50, &s->p95, &s->p99};
 
     memcpy(scratch, x, n * sizeof *x);
-    gsl_sort(scratch, 1, n);
+    cs_sort_samples(scratch, n);
     s->mean   = cs_estimate_mean(x, n, n_groups, confidence);
     s->stddev = n > 1 ? gsl_stats_sd_m(x, 1, n, s->mean.value) : (double)NAN;
     s->min    = scratch[0];
@@ -163,4 +163,17 @@ void cs_spread_of(const double *x, size_t n, size_t n_groups, double confidence,
     if (n_groups > 0) {
         group_quantiles(x, n, n_groups, confidence, scratch, estimates);
     }
+}
+
+void cs_quantiles_of(const double *sorted, size_t n, double *quantiles_p, size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        double q       = (double)k / (double)(count - 1);
+        quantiles_p[k] = gsl_stats_quantile_from_sorted_data(sorted, 1, n, q);
+    }
+}
+
+void cs_sort_samples(double *x, size_t n)
+{
+    gsl_sort(x, 1, n);
 }

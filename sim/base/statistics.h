@@ -44,6 +44,13 @@ cs_estimate cs_estimate_quantile(const double *sorted, size_t n, double q, doubl
 void cs_spread_of(const double *x, size_t n, size_t n_groups, double confidence, double *scratch,
                   cs_spread *spread_p);
 
+/* `count` >= 2 such quantiles of sorted samples at equal steps: q = 0 (the least), 1 / (count - 1),
+ * .., 1 (the largest). O(count). n >= 1. */
+void cs_quantiles_of(const double *sorted, size_t n, double *quantiles_p, size_t count);
+
+/* Sort into ascending order. O(n log n). */
+void cs_sort_samples(double *x, size_t n);
+
 /* Student's t: so many standard errors on either side hold the value with that confidence. */
 double cs_student_t(double freedom, double confidence);
 

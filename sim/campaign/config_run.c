@@ -2,6 +2,7 @@
 /* The results of a configuration's scenarios as JSON text (cs/config.h). Every scenario becomes the
  * text of one JSON object on the thread that runs it; the texts are joined in their order. */
 #include "base/alloc.h"
+#include "campaign/config_rows.h"
 #include "campaign/workers.h"
 #include "engine/delays.h"
 #include "output/bound_rows.h"
@@ -15,10 +16,14 @@
 enum { RAN = '+', REFUSED = '-' };
 
 typedef struct json_run {
-    const cs_config  *config;
-    cs_sweep_columns *columns;
-    cs_text          *objects; /* [scenarios] */
-    size_t            n_ran;
+    const cs_config   *config;
+    cs_sweep_columns  *columns;
+    cs_text           *objects; /* [scenarios]: those that came before one in front of them */
+    bool              *came;    /* [scenarios] */
+    size_t             next;    /* the first that has not come */
+    size_t             n_ran;
+    cs_json_row_visit *visit;
+    void              *user;
 } json_run;
 
 /* Is this the error of one scenario, so that the others can still be run? */
@@ -96,13 +101,28 @@ static cs_status run_scenario(void *user, size_t index, cs_text *text, cs_error 
     return status;
 }
 
+/* Hand on what has come without a gap. */
+static cs_status hand_on(json_run *a, cs_error *err)
+{
+    size_t    n      = cs_config_count(a->config);
+    cs_status status = CS_OK;
+
+    for (; a->next < n && a->came[a->next] && status == CS_OK; a->next++) {
+        cs_text *object = &a->objects[a->next];
+        status = object->length > 0 ? a->visit(a->user, object->data, object->length, err) : CS_OK;
+        cs_text_free(object);
+    }
+    return status;
+}
+
 static cs_status collect_objects(void *user, const cs_work_item *items, size_t n, cs_error *err)
 {
     json_run *a      = user;
     bool      failed = false;
 
     for (size_t i = 0; i < n; i++) {
-        cs_text *object = &a->objects[items[i].index];
+        cs_text *object         = &a->objects[items[i].index];
+        a->came[items[i].index] = true;
         if (items[i].bytes == 0) {
             continue;
         }
@@ -110,7 +130,7 @@ static cs_status collect_objects(void *user, const cs_work_item *items, size_t n
         a->n_ran += items[i].data[0] == RAN;
         failed = failed || object->failed;
     }
-    return failed ? CS_NO_MEMORY(err, "%zu results", cs_config_count(a->config)) : CS_OK;
+    return failed ? CS_NO_MEMORY(err, "%zu results", cs_config_count(a->config)) : hand_on(a, err);
 }
 
 /* Return why the first scenario cannot be run, with its place in the text. */
@@ -158,10 +178,10 @@ static cs_status hand_over(cs_text *text, cs_status status, char **json_p, cs_er
     return status;
 }
 
-cs_status cs_config_run(const cs_config *config, unsigned jobs, char **json_p, cs_error *err)
+cs_status cs_config_run_rows(const cs_config *config, unsigned jobs, cs_json_row_visit *visit,
+                             void *user, cs_error *err)
 {
-    json_run  a      = {.config = config};
-    cs_text   text   = {0};
+    json_run  a      = {.config = config, .visit = visit, .user = user};
     size_t    n      = cs_config_count(config);
     cs_status status = cs_sweep_columns_open(config, cs_result_columns, &a.columns, err);
 
@@ -169,20 +189,34 @@ cs_status cs_config_run(const cs_config *config, unsigned jobs, char **json_p, c
         return status;
     }
     a.objects = CS_NEW(cs_text, n);
-    status    = a.objects != NULL ? run_all(&a, jobs, err)
-                                  : CS_NO_MEMORY(err, "%zu results", cs_config_count(config));
-    cs_text_add(&text, "[");
-    for (size_t i = 0; i < n && status == CS_OK; i++) {
-        if (a.objects[i].length > 0) {
-            cs_text_add(&text, "%s\n%s", text.length > 1 ? "," : "", a.objects[i].data);
-        }
-    }
-    cs_text_add(&text, "\n]\n");
+    a.came    = CS_NEW(bool, n);
+    status    = a.objects != NULL && a.came != NULL ? run_all(&a, jobs, err)
+                                                    : CS_NO_MEMORY(err, "%zu results", n);
     for (size_t i = 0; i < n && a.objects != NULL; i++) {
         cs_text_free(&a.objects[i]);
     }
     cs_free(a.objects);
+    cs_free(a.came);
     cs_sweep_columns_close(a.columns);
+    return status;
+}
+
+static cs_status add_to_array(void *user, const char *object, size_t length, cs_error *err)
+{
+    cs_text *text = user;
+
+    cs_text_add(text, "%s\n", text->length > 1 ? "," : "");
+    cs_text_add_bytes(text, object, length);
+    return cs_text_status(text, err);
+}
+
+cs_status cs_config_run(const cs_config *config, unsigned jobs, char **json_p, cs_error *err)
+{
+    cs_text text = {0};
+
+    cs_text_add(&text, "[");
+    cs_status status = cs_config_run_rows(config, jobs, add_to_array, &text, err);
+    cs_text_add(&text, "\n]\n");
     return hand_over(&text, status, json_p, err);
 }
 

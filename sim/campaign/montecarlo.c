@@ -61,6 +61,9 @@ static cs_status check_request(const cs_config *config, const cs_montecarlo_opti
         return CS_FAIL(err, CS_EINVAL, "--confidence", "%.15g is outside (0, 1)",
                        options->confidence);
     }
+    if (options->n_quantiles == 1) {
+        return CS_FAIL(err, CS_EINVAL, "quantiles", "1: accepted are 2 and more");
+    }
     if (check_copies(options, options->iterations, err) != CS_OK) {
         return CS_EINVAL;
     }
@@ -101,6 +104,11 @@ static cs_status iterations_of(const cs_montecarlo_options *options, const cs_ca
     return check_copies(options, *iterations_p, err);
 }
 
+static size_t quantiles_of(const cs_montecarlo_options *options)
+{
+    return options->n_quantiles > 0 ? options->n_quantiles : CS_MONTECARLO_QUANTILES;
+}
+
 /* Add what the row of a scenario depends on, as JSON. `c` and `baseline` are filled in. */
 static cs_status add_identity(const run *r, size_t index, cs_case *c, cs_case *baseline,
                               cs_text *text, cs_error *err)
@@ -114,8 +122,9 @@ static cs_status add_identity(const run *r, size_t index, cs_case *c, cs_case *b
     CS_TRY(cs_config_case(r->config, base, baseline, err));
     cs_text_add(text, "{\"baseline\":%s,\"confidence\":", baseline->json);
     cs_text_add_number(text, o->confidence);
-    cs_text_add(text, ",\"iterations\":%zu,\"replay\":%s,\"sampling\":\"%s\"", iterations,
-                o->is_replayed ? "true" : "false", cs_sampling_name(o->sampling));
+    cs_text_add(text, ",\"iterations\":%zu,\"quantiles\":%zu,\"replay\":%s,\"sampling\":\"%s\"",
+                iterations, quantiles_of(o), o->is_replayed ? "true" : "false",
+                cs_sampling_name(o->sampling));
     cs_text_add(text, ",\"scenario\":%s,\"verify_all\":%s}", c->json,
                 o->is_verified ? "true" : "false");
     return cs_text_status(text, err);
@@ -259,8 +268,38 @@ static void describe(const run *r, const cs_case *c, cs_montecarlo_row *row)
     }
 }
 
-static void fill(const run *r, const cs_case *c, const cs_samples *s, double *scratch,
-                 cs_montecarlo_row *row)
+/* The exposed time's quantiles as JSON. `scratch` is what cs_spread_of() left of it. */
+static cs_status fill_quantiles(const run *r, const cs_samples *s, double *scratch,
+                                cs_montecarlo_row *row, cs_error *err)
+{
+    size_t  count = quantiles_of(&r->options);
+    double *found = CS_NEW(double, count);
+    cs_text text  = {0};
+
+    if (found == NULL) {
+        return CS_NO_MEMORY(err, "%zu quantiles", count);
+    }
+    if (s->n_groups > 0) {
+        memcpy(scratch, s->exposed_s, s->n * sizeof *scratch);
+        cs_sort_samples(scratch, s->n);
+    }
+    cs_quantiles_of(scratch, s->n, found, count);
+    for (size_t k = 0; k < count; k++) {
+        cs_text_add(&text, k > 0 ? "," : "[");
+        cs_text_add_number(&text, found[k]);
+    }
+    cs_text_add(&text, "]");
+    cs_free(found);
+    if (text.failed) {
+        cs_text_free(&text);
+        return CS_NO_MEMORY(err, "%zu quantiles", count);
+    }
+    row->quantiles_s = text.data;
+    return CS_OK;
+}
+
+static cs_status fill(const run *r, const cs_case *c, const cs_samples *s, double *scratch,
+                      cs_montecarlo_row *row, cs_error *err)
 {
     double n = (double)s->n, confidence = r->options.confidence;
 
@@ -270,6 +309,7 @@ static void fill(const run *r, const cs_case *c, const cs_samples *s, double *sc
     row->last_arrival_mean_s = cs_estimate_mean(scratch, s->n, 0, confidence).value;
     cs_spread_of(s->elapsed_s, s->n, s->n_groups, confidence, scratch, &row->elapsed_s);
     cs_spread_of(s->exposed_s, s->n, s->n_groups, confidence, scratch, &row->exposed_s);
+    CS_TRY(fill_quantiles(r, s, scratch, row, err));
     if (s->presumes) {
         snprintf(row->prediction, sizeof row->prediction, "%s",
                  cs_prediction_name(c->policy.prediction));
@@ -284,6 +324,7 @@ static void fill(const run *r, const cs_case *c, const cs_samples *s, double *sc
     }
     row->replays  = s->n_replays;
     row->verified = c->job.verify || r->options.is_verified;
+    return CS_OK;
 }
 
 /* Pair by pair. */
@@ -330,7 +371,7 @@ static cs_status run_case(run *r, const cs_case *c, size_t index, size_t base,
     if (!samples.is_stopped && (scratch = CS_NEW(double, samples.n)) == NULL) {
         status = CS_NO_MEMORY(err, "%zu iterations", samples.n);
     } else if (!samples.is_stopped) {
-        fill(r, c, &samples, scratch, row);
+        status = fill(r, c, &samples, scratch, row, err);
         if (base != index && !r->base_failed && c->training.n_buckets > 0) {
             cs_training_compare(&samples, &r->base_samples, r->options.confidence, scratch, row);
         }
@@ -429,18 +470,20 @@ static int by_baseline(const void *left, const void *right)
 /* The scenarios that repeat no other, each with its baseline. */
 static cs_status find_items(const run *r, item *items, size_t *n_p, cs_error *err)
 {
-    size_t    total   = cs_config_count(r->config);
+    size_t    total = cs_config_count(r->config), first = 0, n = 0;
     bool     *repeats = CS_NEW(bool, total);
     cs_status status  = repeats != NULL ? cs_config_repeats(r->config, repeats, err)
                                         : CS_NO_MEMORY(err, "%zu scenarios", total);
 
-    for (size_t i = 0; i < total && status == CS_OK; i++) {
-        if (!repeats[i]) {
-            item *next  = &items[(*n_p)++];
-            next->index = i;
-            status = cs_config_baseline(r->config, i, r->options.baseline, &next->baseline, err);
-        }
+    if (status == CS_OK) {
+        status = cs_config_baseline(r->config, 0, r->options.baseline, &first, err);
     }
+    for (size_t i = 0; i < total && status == CS_OK; i++) {
+        items[n].index = i;
+        status = cs_config_baseline(r->config, i, r->options.baseline, &items[n].baseline, err);
+        n += !repeats[i] && (!r->options.is_first_setting || items[n].baseline == first);
+    }
+    *n_p = n;
     cs_free(repeats);
     return status;
 }
@@ -507,7 +550,8 @@ static cs_status put_scenario(run *r, size_t index, cs_work *work, cs_montecarlo
     }
     CS_TRY(run_scenario(r, index, row, &is_stopped, err));
     if (!is_stopped) {
-        const cs_montecarlo_texts texts = {row->scenario, key->data != NULL ? key->data : "",
+        const cs_montecarlo_texts texts = {row->quantiles_s, row->scenario,
+                                           key->data != NULL ? key->data : "",
                                            row->error[0] != '\0' ? row->error : NULL};
         cs_work_put(work, &(cs_campaign_row){.columns = row, .texts = &texts});
     }
@@ -553,9 +597,13 @@ static cs_status take_row(void *user, const cs_campaign_row *from, cs_error *err
 
     row.settings = NULL;
     row.scenario = cs_strdup(texts->scenario);
+    row.quantiles_s =
+        texts->exposed_quantiles_s != NULL ? cs_strdup(texts->exposed_quantiles_s) : NULL;
     snprintf(row.error, sizeof row.error, "%s", texts->error != NULL ? texts->error : "");
-    cs_status status = row.scenario != NULL ? add_settings(r, from->scenario, &row, err)
-                                            : CS_NO_MEMORY(err, "the text of a scenario");
+    bool has_texts =
+        row.scenario != NULL && (row.quantiles_s != NULL || texts->exposed_quantiles_s == NULL);
+    cs_status status = has_texts ? add_settings(r, from->scenario, &row, err)
+                                 : CS_NO_MEMORY(err, "the text of a scenario");
     if (status != CS_OK) {
         cs_montecarlo_row_free(&row);
         return status;

@@ -54,16 +54,19 @@ typedef struct cs_montecarlo_row {
     bool        verified;
     char        build[CS_ROW_TEXT_BYTES];
 
-    char *scenario;  /* canonical JSON; owned */
-    char *settings;  /* for people: what sets the row apart beside its columns; owned; NULL:
-                        nothing */
-    char error[432]; /* why it could not be run; empty: it was */
+    char *scenario;    /* canonical JSON; owned */
+    char *quantiles_s; /* of exposed_s: a JSON array of numbers, from the least to the largest at
+                          equal steps (cs_quantiles_of); owned; NULL: it could not be run */
+    char *settings;    /* for people: what sets the row apart beside its columns; owned; NULL:
+                          nothing */
+    char error[432];   /* why it could not be run; empty: it was */
 } cs_montecarlo_row;
 
 extern const cs_column cs_montecarlo_columns[];
 
 /* What stands beside them in a file. */
 typedef struct cs_montecarlo_texts {
+    const char *exposed_quantiles_s; /* NULL: it could not be run */
     const char *scenario;
     const char *run; /* JSON of all that the row depends on (the scenario, the baseline's, how many
                         iterations, ..), which identifies it */
@@ -79,8 +82,9 @@ cs_montecarlo_row cs_montecarlo_row_unknown(void);
 /* `{0}` is allowed. */
 void cs_montecarlo_row_free(cs_montecarlo_row *row);
 
-/* Add `n` rows as an array of objects, one a line: the columns, those of the sweep, then `scenario`
- * and, where it could not be run, `error` (all numbers are null then). Numbers read back exactly.
+/* Add `n` rows as an array of objects, one a line: the columns, `exposed_quantiles_s`, the columns
+ * of the sweep, then `scenario` and, where it could not be run, `error` (all numbers are null
+ * then). Numbers read back exactly.
  */
 void cs_montecarlo_json(cs_text *text, const cs_montecarlo_row *rows, size_t n,
                         const cs_extra_columns *swept);
@@ -95,7 +99,7 @@ void cs_montecarlo_print(cs_text *text, const cs_montecarlo_row *rows, size_t n)
 
 /* ---- the run ---- */
 
-enum { CS_MONTECARLO_MAX_CASES = 100000 };
+enum { CS_MONTECARLO_MAX_CASES = 100000, CS_MONTECARLO_QUANTILES = 101 };
 
 typedef struct cs_montecarlo_options {
     size_t iterations;       /* (*) per scenario, 1 .. CS_MAX_ITERATIONS; one where nothing is
@@ -105,11 +109,14 @@ typedef struct cs_montecarlo_options {
     cs_sampling sampling;    /* (*) */
     double      confidence;  /* (*) of all intervals, in (0, 1) */
     const char *baseline;    /* (*) algorithm; NULL: the first of the config */
-    bool        is_replayed; /* (*) never use a closed form */
-    bool        is_verified; /* (*) replay and verify every iteration, not the first alone */
-    unsigned    jobs;        /* threads; 0 and 1: the calling thread alone */
-    cs_ranks   *ranks;       /* that share the scenarios, each with so many threads; NULL: alone */
-    const char *path;        /* of the file of results; NULL: none is kept */
+    size_t      n_quantiles; /* (*) of every row, >= 2; 0: CS_MONTECARLO_QUANTILES */
+    bool        is_first_setting; /* only scenarios with the baseline of the config's first one; the
+                                     others count as repeats */
+    bool        is_replayed;      /* (*) never use a closed form */
+    bool        is_verified;      /* (*) replay and verify every iteration, not the first alone */
+    unsigned    jobs;             /* threads; 0 and 1: the calling thread alone */
+    cs_ranks   *ranks; /* that share the scenarios, each with so many threads; NULL: alone */
+    const char *path;  /* of the file of results; NULL: none is kept */
     bool        accepts_builds; /* go on where another build has written rows into it */
 
     /* Called by the calling thread from time to time; iterations of all scenarios. NULL: never. */

@@ -62,6 +62,7 @@ const cs_column cs_montecarlo_columns[] = {
 };
 
 static const cs_column text_columns[] = {
+    CS_COLUMN(cs_montecarlo_texts, exposed_quantiles_s),
     CS_COLUMN_REQUIRED(cs_montecarlo_texts, scenario),
     CS_COLUMN_REQUIRED(cs_montecarlo_texts, run),
     CS_COLUMN(cs_montecarlo_texts, error),
@@ -70,7 +71,7 @@ static const cs_column text_columns[] = {
 
 const cs_store_table cs_montecarlo_table = {
     .name          = "montecarlo",
-    .layout        = 103,
+    .layout        = 104,
     .columns       = cs_montecarlo_columns,
     .texts         = text_columns,
     .columns_bytes = sizeof(cs_montecarlo_row),
@@ -79,7 +80,10 @@ const cs_store_table cs_montecarlo_table = {
     .is_wrong      = "0",
 };
 
-/* What stands behind the columns in JSON and CSV. */
+/* What stands behind the columns, in JSON alone; and in JSON and CSV. */
+static const cs_column quantile_columns[] = {
+    CS_COLUMN_ROW("exposed_quantiles_s", CS_COLUMN_JSON, cs_montecarlo_row, quantiles_s),
+    CS_COLUMN_END};
 static const cs_column scenario_columns[] = {
     CS_COLUMN_ROW("scenario", CS_COLUMN_JSON, cs_montecarlo_row, scenario), CS_COLUMN_END};
 static const cs_column error_columns[] = {COLUMN(error), CS_COLUMN_END};
@@ -99,6 +103,7 @@ cs_montecarlo_row cs_montecarlo_row_unknown(void)
 void cs_montecarlo_row_free(cs_montecarlo_row *row)
 {
     cs_free(row->scenario);
+    cs_free(row->quantiles_s);
     cs_free(row->settings);
     *row = (cs_montecarlo_row){0};
 }
@@ -111,6 +116,7 @@ void cs_montecarlo_json(cs_text *text, const cs_montecarlo_row *rows, size_t n,
         cs_json_next(text, "\n", "\n");
         cs_text_add(text, "{");
         cs_json_row(text, &(cs_row){cs_montecarlo_columns, &rows[i], false});
+        cs_json_row(text, &(cs_row){quantile_columns, &rows[i], false});
         cs_json_extra(text, swept, i);
         cs_json_row(text, &(cs_row){scenario_columns, &rows[i], false});
         if (rows[i].error[0] != '\0') {

@@ -10,6 +10,11 @@
 
 enum { MAX_NAMES = 64 };
 
+bool cs_arg_is_option(const cs_arg *arg)
+{
+    return !arg->is_operand && arg->name[0] != '\0';
+}
+
 /* ---- finding the next one ---- */
 
 /* The row of a name of `length` bytes, or with NULL that of a letter. */
@@ -20,7 +25,7 @@ static const cs_arg *find(cs_args *args, const char *name, size_t length, char l
             bool is_it = name != NULL
                              ? strlen(a->name) == length && memcmp(a->name, name, length) == 0
                              : a->letter == letter;
-            if (is_it && !a->is_operand) {
+            if (is_it && cs_arg_is_option(a)) {
                 return a;
             }
         }
@@ -36,7 +41,7 @@ static cs_args_found unknown(const cs_args *args, const char *word, cs_error *er
     for (const cs_arg_table *t = args->tables; t->args != NULL; t++) {
         for (const cs_arg *a = t->args; a->name != NULL && count < MAX_NAMES; a++) {
             names[count] = a->name;
-            count += !a->is_operand;
+            count += cs_arg_is_option(a);
         }
     }
     const cs_named named = CS_NAMED_WORDS(names, count, NULL, NULL);
@@ -205,7 +210,10 @@ cs_status cs_args_take(const cs_args *args, void *job, cs_error *err)
 void cs_args_help(cs_text *text, const cs_arg *table)
 {
     for (const cs_arg *a = table; a->name != NULL; a++) {
-        if (a->is_operand) {
+        if (!cs_arg_is_option(a)) {
+            if (!a->is_operand) {
+                cs_text_add(text, "\n%s:\n", a->help);
+            }
             continue;
         }
         char left[64];

@@ -23,6 +23,9 @@ typedef struct cs_arg {
     bool        is_operand, is_help;
 } cs_arg;
 
+/* Is the row an option, and no operand and no heading? */
+bool cs_arg_is_option(const cs_arg *arg);
+
 /* A table, and the structs in a command's job that its rows are about. */
 typedef struct cs_arg_table {
     const cs_arg *args;
@@ -116,6 +119,11 @@ typedef enum cs_result_format {
     {                                                                                             \
         .name = (name_), .is_operand = true, .field = CS_ARG_LIST_FIELD(type_, array_, n_, name_) \
     }
+/* A heading of the help, no option: what the rows up to the next one are about. */
+#define CS_ARG_GROUP(words_)         \
+    {                                \
+        .name = "", .help = (words_) \
+    }
 #define CS_ARG_HELP_ROW                                                          \
     {                                                                            \
         .letter = 'h', .name = "help", .help = "show this help", .is_help = true \
@@ -159,7 +167,7 @@ CS_MUST_CHECK cs_status cs_args_take(const cs_args *args, void *job, cs_error *e
 enum { CS_WORD_BYTES = 32 };
 bool cs_args_word(const char **at_p, char word[CS_WORD_BYTES]);
 
-/* Add the help of one table. */
+/* Add the help of one table, with its headings. */
 void cs_args_help(cs_text *text, const cs_arg *table);
 
 #endif

@@ -4,6 +4,7 @@
 
 /* clang-format off */
 const cs_arg cs_arrival_args[] = {
+    CS_ARG_GROUP("how traces are read"),
     {.name = "warmup", .value = "N", .help = "leave out the first N iterations (logs of StragglAR: 1; others: 0)",
      .field = {.name = "warmup", .type = CS_FIELD_U32, .offset = offsetof(cs_arrival_choice, options.warmup),
                .max = UINT32_MAX >> 1},

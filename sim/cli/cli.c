@@ -77,13 +77,29 @@ int cs_cli_print(cs_text *text)
     return status == CS_OK ? CS_EXIT_DONE : cs_cli_fail(&err);
 }
 
+static bool begins_with_heading(const cs_command *command)
+{
+    const cs_arg *row = command->tables->args;
+
+    while (row->is_operand) {
+        row++;
+    }
+    return row->name != NULL && row->name[0] == '\0';
+}
+
 int cs_cli_help(const cs_command *command)
 {
     cs_text text = {0};
 
-    cs_text_add(&text, "usage: collsim %s\n%s\n\n", command->usage, command->summary);
+    cs_text_add(&text, "usage: collsim %s\n%s\n", command->usage, command->summary);
+    if (!begins_with_heading(command)) {
+        cs_text_add(&text, "\noptions:\n");
+    }
     for (const cs_arg_table *table = command->tables; table->args != NULL; table++) {
         cs_args_help(&text, table->args);
+    }
+    for (size_t i = 0; i < CS_EXAMPLES && command->examples[i] != NULL; i++) {
+        cs_text_add(&text, "%s  %s\n", i == 0 ? "\nexamples:\n" : "", command->examples[i]);
     }
     return cs_cli_print(&text);
 }

@@ -9,11 +9,15 @@
 /* Exit codes of the contract. */
 enum { CS_EXIT_DONE = 0, CS_EXIT_NO = 1, CS_EXIT_USAGE = 2, CS_EXIT_FAILED = 3 };
 
+enum { CS_EXAMPLES = 2 };
+
 typedef struct cs_command {
     const char         *name;
-    const char         *usage;   /* "run [CONFIG.json] [options]" */
-    const char         *summary; /* one line */
-    const cs_arg_table *tables;  /* its options; ended by one without rows */
+    const char         *usage;                 /* "run [CONFIG.json] [options]" */
+    const char         *summary;               /* one line */
+    const cs_arg_table *tables;                /* its options; ended by one without rows */
+    const char         *examples[CS_EXAMPLES]; /* "collsim run ..": lines of a shell that succeed
+                                                  where configs/ and traces/ are */
     /* Run it; `count` and `words` are the arguments behind the command's name. Returns the exit
      * code. */
     int (*run)(int count, char *const *words);
@@ -25,6 +29,7 @@ typedef struct cs_command {
     X(sweep)           \
     X(plot)            \
     X(report)          \
+    X(serve)           \
     X(figure)          \
     X(schedule)        \
     X(verify)          \

@@ -15,6 +15,7 @@ typedef struct arrivals_job {
 
 /* clang-format off */
 static const cs_arg arrivals_args[] = {
+    CS_ARG_GROUP("output"),
     CS_ARG_TEXT(arrivals_job, output, 'o', "output", "FILE.csv", "write the arrivals there: iteration,rank,arrival_s,.."),
     CS_ARG_FORMAT(arrivals_job, format, "how to print (table)"),
     CS_ARG_OPERANDS(arrivals_job, choice.paths, choice.n_paths, "trace"),
@@ -76,9 +77,12 @@ static int arrivals_run(int count, char *const *words)
 }
 
 const cs_command cs_command_arrivals = {
-    .name    = "arrivals",
-    .usage   = "arrivals FILE|FOLDER.. [options]",
-    .summary = "who comes late in a trace of arrivals, how late and how reliably",
-    .tables  = arrivals_tables,
-    .run     = arrivals_run,
+    .name     = "arrivals",
+    .usage    = "arrivals FILE|FOLDER.. [options]",
+    .summary  = "who comes late in a trace of arrivals, how late and how reliably",
+    .tables   = arrivals_tables,
+    .examples = {"collsim arrivals traces/generated-arrivals8.csv",
+                 "collsim arrivals traces/generated-kineto2-rank0.json "
+                 "traces/generated-kineto2-rank1.json --format json"},
+    .run      = arrivals_run,
 };

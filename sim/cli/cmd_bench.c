@@ -29,10 +29,12 @@ typedef struct settings {
 
 /* clang-format off */
 static const cs_arg bench_args[] = {
+    CS_ARG_GROUP("what is timed"),
     CS_ARG_FLAG(settings, quick, 0, "quick", "fewer ranks, less time per line"),
     CS_ARG_NUMBER(settings, gpus_per_server, 'g', "gpus-per-server", "G",
                   "GPUs in a server, a divisor of 64 (1)", .min = 1, .max = 64),
     CS_ARG_TEXT(settings, schedule_path, 0, "schedule", "FILE", "time a schedule file instead of an algorithm"),
+    CS_ARG_GROUP("output"),
     CS_ARG_CHOICE(settings, format, 0, "format", "table|json", "how to print (table)"),
     CS_ARG_OPERAND(settings, config_path, "configuration"),
     CS_ARG_HELP_ROW,
@@ -500,9 +502,12 @@ static int bench_run(int count, char *const *words)
 }
 
 const cs_command cs_command_bench = {
-    .name    = "bench",
-    .usage   = "bench [CONFIG] [--schedule FILE] [--quick] [-g G] [--format json]",
-    .summary = "transfers per second of replay, per algorithm and model or of a configuration",
-    .tables  = bench_tables,
-    .run     = bench_run,
+    .name     = "bench",
+    .usage    = "bench [CONFIG] [--schedule FILE] [--quick] [-g G] [--format json]",
+    .summary  = "transfers per second of replay, per algorithm and model or of a configuration",
+    .tables   = bench_tables,
+    .examples = {"collsim bench configs/half-nic.json --quick",
+                 "collsim schedule ring -n 8 --format json -o ring.json && collsim bench "
+                 "--schedule ring.json --quick"},
+    .run      = bench_run,
 };

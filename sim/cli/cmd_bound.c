@@ -16,6 +16,7 @@ typedef struct bound_job {
 
 /* clang-format off */
 static const cs_arg bound_args[] = {
+    CS_ARG_GROUP("output"),
     CS_ARG_FORMAT(bound_job, format, "how to print (table); csv: a row for each bound and scenario"),
     CS_ARG_TEXT(bound_job, output, 'o', "output", "FILE", "write there instead of standard output; FILE.json, .csv: so"),
     CS_ARG_OPERAND(bound_job, choice.given.path, "configuration"),
@@ -73,9 +74,11 @@ static int bound_run(int count, char *const *words)
 }
 
 const cs_command cs_command_bound = {
-    .name    = "bound",
-    .usage   = "bound [CONFIG.json] [options]",
-    .summary = "every lower bound of a scenario",
-    .tables  = bound_tables,
-    .run     = bound_run,
+    .name     = "bound",
+    .usage    = "bound [CONFIG.json] [options]",
+    .summary  = "every lower bound of a scenario",
+    .tables   = bound_tables,
+    .examples = {"collsim bound -n 64 -s 1G --slow 0=2",
+                 "collsim bound -n 8:64:x2 -s 1M,1G --late 7=1ms -o bounds.csv"},
+    .run      = bound_run,
 };

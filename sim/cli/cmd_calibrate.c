@@ -41,7 +41,9 @@ typedef struct calibrate_job {
 /* clang-format off */
 #define TEXT(field, name, help) CS_ARG_TEXT(calibrate_job, options.field, 0, name, "TEXT", help)
 static const cs_arg calibrate_args[] = {
+    CS_ARG_GROUP("output"),
     CS_ARG_TEXT(calibrate_job, output_path, 'o', "output", "FILE", "write the calibration there, for run --calibration; FILE.svg, .png, .pdf: a picture of its residuals"),
+    CS_ARG_GROUP("what was measured"),
     {.letter = 'c', .name = "collective", .value = "C", .help = "what was measured, where the log does not say it or holds several",
      .field = {.name = "collective", .type = CS_FIELD_CHOICE, .names = &cs_collective_names,
                .offset = offsetof(calibrate_job, options.collective)},
@@ -49,22 +51,26 @@ static const cs_arg calibrate_args[] = {
     CS_ARG_NUMBER(calibrate_job, options.n_ranks, 'n', "ranks", "N", "number of ranks, where the log does not say it or holds several",
                   .min = 2, .max = CS_MAX_RANKS),
     CS_ARG_FLAG(calibrate_job, is_in_place, 0, "in-place", "take the in-place columns (out-of-place)"),
+    CS_ARG_GROUP("the fit"),
     CS_ARG_FLAG(calibrate_job, options.extrapolate, 0, "extrapolate", "allow the calibration for other numbers of ranks"),
     CS_ARG_NUMBER(calibrate_job, options.fit.hold_out_every, 0, "hold-out", "K", "leave out every K-th size, too, and predict it",
                   .min = 2, .max = CS_MAX_FIT_POINTS),
     CS_ARG_FLAG(calibrate_job, options.fit.keep_outliers, 0, "keep-outliers", "fit outliers, too"),
     CS_ARG_NUMBER(calibrate_job, options.fit.seed, 0, "seed", "N", "of the bootstrap of the intervals (0)", .max = 9007199254740992.0),
-    TEXT(machine, "machine", "to be kept in the calibration"),
-    TEXT(versions, "versions", "to be kept in the calibration"),
-    TEXT(source, "source", "to be kept in the calibration (the names of the logs)"),
-    TEXT(date, "date", "to be kept in the calibration"),
-    TEXT(note, "note", "to be kept in the calibration"),
+    CS_ARG_GROUP("to be kept in the calibration"),
+    TEXT(machine, "machine", "what was measured on"),
+    TEXT(versions, "versions", "of NCCL, drivers, .."),
+    TEXT(source, "source", "where the logs come from (their names)"),
+    TEXT(date, "date", "when it was measured"),
+    TEXT(note, "note", "anything else"),
+    CS_ARG_GROUP("how to print"),
     CS_ARG_CHOICE(calibrate_job, format, 0, "format", "table|json", "how to print (table)"),
     CS_ARG_OPERANDS(calibrate_job, logs, n_logs, "log"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
 static const cs_arg levels_args[] = {
+    CS_ARG_GROUP("two levels: NVLink and the NICs"),
     {.name = "nvlink", .value = "LOG", .help = "of one server: NVLink's part of two levels (repeatable)",
      .field = CS_ARG_LIST_FIELD(levels_choice, nvlink, n_nvlink, "nvlink")},
     {.name = "nic", .value = "LOG", .help = "of several servers: the NICs' part of two levels (repeatable)",
@@ -305,6 +311,8 @@ const cs_command cs_command_calibrate = {
     .usage = "calibrate LOG.. | --nvlink LOG.. --nic LOG.. [-o FILE.json|FILE.svg]",
     .summary =
         "alpha and beta per regime from measurements (nccl-tests, tests of links, captured runs)",
-    .tables = calibrate_tables,
-    .run    = calibrate_run,
+    .tables   = calibrate_tables,
+    .examples = {"collsim calibrate traces/generated-ring8.log -o machine.json",
+                 "collsim calibrate traces/generated-ring8.log --hold-out 4"},
+    .run      = calibrate_run,
 };

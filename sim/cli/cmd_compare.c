@@ -21,6 +21,7 @@ typedef struct compare_job {
 
 /* clang-format off */
 static const cs_arg compare_args[] = {
+    CS_ARG_GROUP("output"),
     CS_ARG_NUMBER(compare_job, tolerance, 0, "tolerance", "X",
                   "times that differ by less, relatively, are the same (1e-9)", .max = 1),
     CS_ARG_CHOICE(compare_job, format, 0, "format", "table|json", "how to print (table)"),
@@ -195,9 +196,10 @@ static int compare_run(int count, char *const *words)
 }
 
 const cs_command cs_command_compare = {
-    .name    = "compare",
-    .usage   = "compare [CONFIG.json] [options]",
-    .summary = "run one schedule on every model: how far they are apart, and where they part",
-    .tables  = compare_tables,
-    .run     = compare_run,
+    .name     = "compare",
+    .usage    = "compare [CONFIG.json] [options]",
+    .summary  = "run one schedule on every model: how far they are apart, and where they part",
+    .tables   = compare_tables,
+    .examples = {"collsim compare -a ring -n 16 -s 1M", "collsim compare -a rhd -n 16 -g 8 -s 16M"},
+    .run      = compare_run,
 };

@@ -24,7 +24,9 @@ typedef struct critical_job {
 
 /* clang-format off */
 static const cs_arg critical_args[] = {
+    CS_ARG_GROUP("against what"),
     CS_ARG_TEXT(critical_job, against, 0, "against", "ALGORITHM|best", "what it has to be faster than; best: the fastest of the plain ones (ring; best over servers of several GPUs)"),
+    CS_ARG_GROUP("output"),
     CS_ARG_FORMAT(critical_job, format, "how to print (table)"),
     CS_ARG_TEXT(critical_job, output_path, 'o', "output", "FILE", "write the rows there instead of printing them; FILE.json, .csv: so"),
     CS_ARG_OPERAND(critical_job, choice.given.path, "configuration"),
@@ -205,9 +207,11 @@ static int critical_run(int count, char *const *words)
 }
 
 const cs_command cs_command_critical = {
-    .name    = "critical",
-    .usage   = "critical [CONFIG.json] [options]",
-    .summary = "from which delay of a rank on it pays to presume it late",
-    .tables  = critical_tables,
-    .run     = critical_run,
+    .name     = "critical",
+    .usage    = "critical [CONFIG.json] [options]",
+    .summary  = "from which delay of a rank on it pays to presume it late",
+    .tables   = critical_tables,
+    .examples = {"collsim critical -n 8,64 -s 64M,1G",
+                 "collsim critical -a stragglar -n 8:64:x2 -s 1G --against best"},
+    .run      = critical_run,
 };

@@ -25,6 +25,7 @@ typedef struct diagnose_job {
 #define TEXT(field, letter, name, value, help) CS_ARG_TEXT(diagnose_job, field, letter, name, value, help)
 static const cs_arg diagnose_args[] = {
     CS_ARG_OPERAND(diagnose_job, log, "log"),
+    CS_ARG_GROUP("output"),
     TEXT(baseline, 0, "baseline", "LOG", "a log of the same servers when all was well: what the measured times are held against"),
     CS_ARG_FORMAT(diagnose_job, format, "how to print (table)"),
     TEXT(output, 'o', "output", "FILE", "write there instead of standard output; FILE.json, .csv: so; .svg, .png, .pdf: a picture"),
@@ -313,9 +314,12 @@ static int diagnose_run(int count, char *const *words)
 }
 
 const cs_command cs_command_diagnose = {
-    .name    = "diagnose",
-    .usage   = "diagnose LOG [--topology NAME|FILE] [--baseline LOG] [options]",
-    .summary = "is a log of nccl-tests normal? expected time and bound per row, and verdicts",
-    .tables  = diagnose_tables,
-    .run     = diagnose_run,
+    .name     = "diagnose",
+    .usage    = "diagnose LOG [--topology NAME|FILE] [--baseline LOG] [options]",
+    .summary  = "is a log of nccl-tests normal? expected time and bound per row, and verdicts",
+    .tables   = diagnose_tables,
+    .examples = {"collsim diagnose traces/generated-ring8.log --topology dgx-h100",
+                 "collsim diagnose traces/generated-ring8.log --topology dgx-h100 --baseline "
+                 "traces/generated-ring8.log"},
+    .run      = diagnose_run,
 };

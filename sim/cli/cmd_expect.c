@@ -43,6 +43,7 @@ typedef struct expect_job {
     CS_ARG_NUMBER(cs_scenario_choice, field, letter, name, "S", help, .unit = CS_UNIT_SIZE, .min = 1, \
                   .max = (double)CS_MAX_BYTES)
 static const cs_arg size_args[] = {
+    CS_ARG_GROUP("what is run"),
     CS_ARG_KEY('c', "collective", "C", "collective", CS_SET_VALUE, NULL, "allreduce (default), allgather, reducescatter, alltoall"),
     CS_ARG_KEY('s', "bytes", "S[,S..]", "bytes", CS_SET_LIST, NULL, "nccl-tests' size: 4096, 8K, 32M, 1G (8 to 8G)"),
     SIZE(min_bytes, 'b', "min-bytes", "sizes from here"),
@@ -52,6 +53,7 @@ static const cs_arg size_args[] = {
     CS_ARG_LAST_ROW,
 };
 static const cs_arg expect_args[] = {
+    CS_ARG_GROUP("output"),
     CS_ARG_FLAG(expect_job, explains, 0, "explain", "the estimates of all candidates, too"),
     CS_ARG_FLAG(expect_job, audits, 0, "audit", "instead, sizes for which NCCL's choice loses more than 5 %, as a configuration of its tuner plugin"),
     CS_ARG_FORMAT(expect_job, format, "how to print (table)"),
@@ -273,9 +275,11 @@ static int expect_run(int count, char *const *words)
 }
 
 const cs_command cs_command_expect = {
-    .name    = "expect",
-    .usage   = "expect --topology NAME|FILE [-n N] [-g G] [options]",
-    .summary = "what nccl-tests would show: the time of what NCCL picks",
-    .tables  = expect_tables,
-    .run     = expect_run,
+    .name     = "expect",
+    .usage    = "expect --topology NAME|FILE [-n N] [-g G] [options]",
+    .summary  = "what nccl-tests would show: the time of what NCCL picks",
+    .tables   = expect_tables,
+    .examples = {"collsim expect --topology dgx-h100 -n 16",
+                 "collsim expect --topology dgx-h100 -n 16 -s 32M --explain"},
+    .run      = expect_run,
 };

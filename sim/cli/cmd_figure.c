@@ -19,9 +19,12 @@ typedef struct figure_job {
 
 /* clang-format off */
 static const cs_arg figure_args[] = {
+    CS_ARG_GROUP("output"),
     CS_ARG_TEXT(figure_job, folder, 'o', "output", "DIR", "folder for NAME.csv, NAME.gp, NAME.svg and NAME.png (out)"),
+    CS_ARG_GROUP("what is drawn"),
     CS_CONFIG_SET_ROW,
     CS_ARG_TEXT(figure_job, trace, 0, "trace", "FILE", "arrivals that stragglar-2a shows instead of the sample"),
+    CS_ARG_GROUP("work"),
     CS_WORKERS_JOBS_ROW(figure_job),
     CS_ARG_OPERANDS(figure_job, names, n_names, "name"),
     CS_ARG_HELP_ROW,
@@ -153,9 +156,11 @@ static int figure_run(int count, char *const *words)
 }
 
 const cs_command cs_command_figure = {
-    .name    = "figure",
-    .usage   = "figure NAME|FILE.json..|all [-o DIR] [--set PATH=JSON]..",
-    .summary = "draw the papers' figures again: data, picture and checks",
-    .tables  = figure_tables,
-    .run     = figure_run,
+    .name     = "figure",
+    .usage    = "figure NAME|FILE.json..|all [-o DIR] [--set PATH=JSON]..",
+    .summary  = "draw the papers' figures again: data, picture and checks",
+    .tables   = figure_tables,
+    .examples = {"collsim figure late-gpu -o out",
+                 "collsim figure late-gpu --set cluster.topology=dgx-a100 -o dgx-a100"},
+    .run      = figure_run,
 };

@@ -335,10 +335,11 @@ static int list_run(int count, char *const *words)
 }
 
 const cs_command cs_command_list = {
-    .name    = "list",
-    .usage   = "list algorithms|models|figures|bounds|workloads|topologies|features|keys|schema "
-               "[--format json]",
-    .summary = "what there is, with sources and options",
-    .tables  = list_tables,
-    .run     = list_run,
+    .name     = "list",
+    .usage    = "list algorithms|models|figures|bounds|workloads|topologies|features|keys|schema "
+                "[--format json]",
+    .summary  = "what there is, with sources and options",
+    .tables   = list_tables,
+    .examples = {"collsim list algorithms", "collsim list topologies --format json"},
+    .run      = list_run,
 };

@@ -25,12 +25,16 @@ typedef struct montecarlo_job {
 /* clang-format off */
 #define FLAG(field, name, help) CS_ARG_FLAG(montecarlo_job, field, 0, name, help)
 static const cs_arg montecarlo_args[] = {
+    CS_ARG_GROUP("iterations"),
     CS_ARG_NUMBER(montecarlo_job, iterations, 'i', "iterations", "N",
                   "iterations of every scenario (10000, or the calls of a trace in order)", .min = 1,
                   .max = CS_MAX_ITERATIONS),
+    CS_ARG_GROUP("work"),
     CS_WORKERS_JOBS_ROW(montecarlo_job),
+    CS_ARG_GROUP("output"),
     CS_WORKERS_OUTPUT_ROW(montecarlo_job, "an SQLite database; rows that are there are kept"),
     CS_ARG_FORMAT(montecarlo_job, format, "how to print (table)"),
+    CS_ARG_GROUP("statistics"),
     CS_ARG_TEXT(montecarlo_job, options.baseline, 0, "baseline", "ALGORITHM", "what the others are compared with (the first one)"),
     {.name = "sampling", .value = "S", .help = "random, or quasi-random: sobol|niederreiter|halton (random)",
      .field = {.name = "sampling", .type = CS_FIELD_CHOICE, .choices = "random|sobol|niederreiter|halton",
@@ -39,6 +43,7 @@ static const cs_arg montecarlo_args[] = {
                   .min = -(double)INFINITY, .max = (double)INFINITY),
     FLAG(options.is_replayed, "replay", "replay every iteration, use no closed form"),
     FLAG(options.is_verified, "verify-all", "replay and verify every iteration, not only the first"),
+    CS_ARG_GROUP("any key of the configuration"),
     CS_CONFIG_SET_ROW,
     CS_WORKERS_ACCEPT_BUILD_ROW(montecarlo_job),
     CS_WORKERS_QUIET_ROW(montecarlo_job),
@@ -200,9 +205,11 @@ static int montecarlo_run(int count, char *const *words)
 }
 
 const cs_command cs_command_montecarlo = {
-    .name    = "montecarlo",
-    .usage   = "montecarlo CONFIG.json [-i ITERATIONS] [-j JOBS] [-o FILE.db] [options]",
-    .summary = "random arrivals: means, tails and differences over many iterations",
-    .tables  = montecarlo_tables,
-    .run     = montecarlo_run,
+    .name     = "montecarlo",
+    .usage    = "montecarlo CONFIG.json [-i ITERATIONS] [-j JOBS] [-o FILE.db] [options]",
+    .summary  = "random arrivals: means, tails and differences over many iterations",
+    .tables   = montecarlo_tables,
+    .examples = {"collsim montecarlo configs/montecarlo-arrivals.json -i 1000",
+                 "collsim montecarlo configs/training-llama.json -i 20 --format csv"},
+    .run      = montecarlo_run,
 };

@@ -15,6 +15,7 @@ typedef struct plot_job {
 /* clang-format off */
 #define TEXT(field, name, value, help) CS_ARG_TEXT(plot_job, field, 0, name, value, help)
 static const cs_arg plot_args[] = {
+    CS_ARG_GROUP("what is drawn"),
     TEXT(request.x, "x", "COLUMN", "what curves run over (the input with the most numbers)"),
     TEXT(request.y, "y", "COLUMN", "what they show (exposed_s); of a heat map the other axis"),
     TEXT(request.series, "series", "COLUMN", "a curve for each of its values (algorithm)"),
@@ -24,6 +25,7 @@ static const cs_arg plot_args[] = {
     CS_ARG_CHOICE(plot_job, request.logscale, 0, "log", "auto|none|x|y|xy", "logarithmic axes (auto: values that differ 20-fold)"),
     CS_ARG_FLAG(plot_job, request.no_bound, 0, "no-bound", "leave the lower bound out"),
     TEXT(request.title, "title", "WORDS", "above the picture (what is shown)"),
+    CS_ARG_GROUP("output"),
     CS_ARG_TEXT(plot_job, output, 'o', "output", "FILE", "the picture: FILE.svg, .png or .pdf (plot.svg)"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
@@ -79,5 +81,9 @@ const cs_command cs_command_plot = {
     .usage   = "plot [RESULTS|CONFIG.json] [options]",
     .summary = "a picture of results: curves, or which schedule is the best",
     .tables  = plot_tables,
-    .run     = plot_run,
+    .examples =
+        {"collsim plot -a ring,rhd -n 8:1024:x2 -s 1M --alpha 3us --bandwidth 50GB/s -o time.png",
+         "collsim plot -a ring,rhd,stragglar -n 16 -s 1M:4G:x2 --late 7=10us:20ms:x2 --heat -o "
+         "late.png"},
+    .run = plot_run,
 };

@@ -39,6 +39,7 @@ typedef struct answer_row {
 #define NUMBER(field, name, value, help, ...) CS_ARG_NUMBER(profile_job, field, 0, name, value, help, __VA_ARGS__)
 #define TIME(field, name, help) NUMBER(field, name, "T", help, .unit = CS_UNIT_TIME, .min = 0, .max = MOST_TIME_S)
 static const cs_arg profile_args[] = {
+    CS_ARG_GROUP("what is measured"),
     CS_ARG_TEXT(profile_job, counts, 0, "counts", "N,N,..", "messages that are sent one by one, and as one (2,4,8)"),
     CS_ARG_TEXT(profile_job, sizes, 0, "sizes", "S,S,..", "bytes of each (256kB,1MB,4MB)"),
     NUMBER(options.repeats, "repeats", "N", "times that all of them are sent (1)", .min = 1, .max = CS_MAX_FIT_POINTS),
@@ -309,9 +310,11 @@ static int profile_run(int count, char *const *words)
 }
 
 const cs_command cs_command_profile = {
-    .name    = "profile",
-    .usage   = "profile [CONFIG.json] [options]",
-    .summary = "alpha and rate of every link, as AdapCC measures them, and what that costs",
-    .tables  = profile_tables,
-    .run     = profile_run,
+    .name     = "profile",
+    .usage    = "profile [CONFIG.json] [options]",
+    .summary  = "alpha and rate of every link, as AdapCC measures them, and what that costs",
+    .tables   = profile_tables,
+    .examples = {"collsim profile --topology adapcc -n 24",
+                 "collsim profile --topology adapcc -n 24 -o graph.xml"},
+    .run      = profile_run,
 };

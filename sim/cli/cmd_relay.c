@@ -51,11 +51,13 @@ static const cs_arg decides_args[] = {
     CS_ARG_LAST_ROW,
 };
 static const cs_arg relay_args[] = {
+    CS_ARG_GROUP("trees of a file"),
     CS_ARG_TEXT(relay_job, strategy, 0, "strategy", "FILE.xml", "say what every rank does in these trees"),
     CS_ARG_TEXT(relay_job, active, 0, "active", "R,R,..", "... while these ranks are ready, instead of --ready"),
     {.letter = 'c', .name = "collective", .value = "C", .help = CS_COLLECTIVE_LIST,
      .field = {.name = "collective", .type = CS_FIELD_CHOICE, .names = &cs_collective_names,
                .offset = offsetof(relay_job, collective)}},
+    CS_ARG_GROUP("output"),
     CS_ARG_CHOICE(relay_job, format, 0, "format", "table|json", "how to print (table)"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
@@ -342,10 +344,12 @@ static int relay_run(int count, char *const *words)
 }
 
 const cs_command cs_command_relay = {
-    .name    = "relay",
-    .usage   = "relay --ready T,T,.. -s S --rate R [options] | relay --strategy FILE.xml --active "
-               "R,R,.. [options]",
-    .summary = "AdapCC's coordinator on paper: who starts when, who relays, who is given up",
-    .tables  = relay_tables,
-    .run     = relay_run,
+    .name     = "relay",
+    .usage    = "relay --ready T,T,.. -s S --rate R [options] | relay --strategy FILE.xml --active "
+                "R,R,.. [options]",
+    .summary  = "AdapCC's coordinator on paper: who starts when, who relays, who is given up",
+    .tables   = relay_tables,
+    .examples = {"collsim relay --ready 0s,1ms,2ms,30ms -s 64MB --rate 50GB/s",
+                 "collsim relay --ready 0s,1ms,2ms,never -s 64MB --rate 50GB/s --rule premium"},
+    .run      = relay_run,
 };

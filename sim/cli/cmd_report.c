@@ -4,6 +4,7 @@
 #include "campaign/trace_whatif.h"
 #include "cli/cli.h"
 #include "cli/data_args.h"
+#include "report/chance.h"
 #include "report/late.h"
 #include "report/report.h"
 #include "study/config.h"
@@ -23,18 +24,21 @@ typedef struct report_job {
     bool           no_runs, no_before;
     const char    *traces[CS_MOST_TRACES];
     size_t         n_traces;
-    int            count; /* the command line */
+    cs_text        chance; /* the section of that name, or empty */
+    int            count;  /* the command line */
     char *const   *words;
 } report_job;
 
 /* clang-format off */
 static const cs_arg report_args[] = {
+    CS_ARG_GROUP("the page"),
     CS_ARG_TEXT(report_job, show, 0, "show", "COLUMN=VALUE[,..]", "what is shown first: bytes=1G,ranks=16 (a large one)"),
     CS_ARG_TEXT(report_job, title, 0, "title", "WORDS", "of the page (the configuration's name, or the file's)"),
     {.name = "trace", .value = "FILE[,FILE..]", .help = "who is late in a trace of arrivals, and what would have helped (repeatable)",
      .field = CS_ARG_LIST_FIELD(report_job, traces, n_traces, "trace")},
     CS_ARG_FLAG(report_job, no_runs, 0, "no-timeline", "leave out the timelines of the best schedule and of what runs today"),
     CS_ARG_FLAG(report_job, no_before, 0, "no-before", "where something is broken, leave out what was before"),
+    CS_ARG_GROUP("output"),
     CS_ARG_TEXT(report_job, output, 'o', "output", "FILE.html", "the page (report.html)"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
@@ -62,7 +66,7 @@ static void add_command(const report_job *j, cs_text *text)
 static const char *title_of(const report_job *j)
 {
     const cs_config *config = j->choice.scenario.config;
-    const char      *path   = j->choice.scenario.given.path;
+    const char      *path   = j->n_traces > 0 ? j->traces[0] : j->choice.scenario.given.path;
     const char      *name   = config != NULL ? cs_config_text(config, "name") : NULL;
 
     if (j->title != NULL) {
@@ -88,6 +92,7 @@ static cs_status write_page(report_job *j, const cs_data *data, const cs_late *l
         .description = config != NULL ? cs_config_text(config, "description") : NULL,
         .has_runs    = !j->no_runs,
         .begin       = late != NULL ? late->begin.data : NULL,
+        .chance      = j->chance.data,
         .late        = late != NULL ? late->json.data : NULL,
     };
 
@@ -135,14 +140,30 @@ static cs_status answer_trace(report_job *j, const char *path, cs_text *text, cs
     return status;
 }
 
+/* Where arrivals are random, how times are distributed. */
+static cs_status add_chance(report_job *j, cs_error *err)
+{
+    const cs_config *config   = j->choice.scenario.config;
+    bool             is_there = false;
+
+    if (config != NULL) {
+        CS_TRY(cs_chance_is_there(config, &is_there, err));
+    }
+    return is_there ? cs_chance_json(&j->chance, config,
+                                     j->choice.jobs > 0 ? j->choice.jobs : cs_processors(), err)
+                    : CS_OK;
+}
+
 static cs_status answer_data(report_job *j, const char *path, cs_text *text, cs_error *err)
 {
     cs_data data = {.has_scenarios = true};
 
     j->choice.with_before = !j->no_before;
     cs_status status      = cs_data_choice_load(&j->choice, &data, err);
+    status                = status == CS_OK ? add_chance(j, err) : status;
     status                = status == CS_OK ? write_page(j, &data, NULL, path, text, err) : status;
     cs_data_free(&data);
+    cs_text_free(&j->chance);
     return status;
 }
 
@@ -174,9 +195,12 @@ static int report_run(int count, char *const *words)
 }
 
 const cs_command cs_command_report = {
-    .name    = "report",
-    .usage   = "report [RESULTS|CONFIG.json] [options]",
-    .summary = "one page about results: the answer, when it holds, what happens inside",
-    .tables  = report_tables,
-    .run     = report_run,
+    .name     = "report",
+    .usage    = "report [RESULTS|CONFIG.json] [options]",
+    .summary  = "one page about results: the answer, when it holds, what happens inside",
+    .tables   = report_tables,
+    .examples = {"collsim report -a ring,rhd,stragglar -n 16 -s 1M:1G:x4 --late 7=10us:10ms:x4 -o "
+                 "late.html",
+                 "collsim report --trace traces/generated-stragglar4.log -o who-is-late.html"},
+    .run      = report_run,
 };

@@ -46,6 +46,7 @@ typedef struct task {
 
 /* clang-format off */
 static const cs_arg run_args[] = {
+    CS_ARG_GROUP("what to look at"),
     CS_ARG_TEXT(task, schedule_path, 0, "schedule", "FILE", "replay a schedule file (JSON, MSCCL XML) instead of an algorithm"),
     CS_ARG_TEXT(task, watch.trace_path, 0, "trace", "FILE.json", "timeline in Chrome trace-event format (opens in Perfetto)"),
     CS_ARG_TEXT(task, watch.heatmap_path, 0, "heatmap", "FILE.svg", "picture of the ports' and links' use over time"),
@@ -53,6 +54,7 @@ static const cs_arg run_args[] = {
     CS_ARG_NUMBER(task, watch.sample_s, 0, "sample", "T", "length of these intervals (at most 1024 of them)",
                   .unit = CS_UNIT_TIME, .min = 1e-9, .max = 1e3),
     CS_ARG_FLAG(task, watch.explains, 0, "explain", "what the ports did, and the critical path"),
+    CS_ARG_GROUP("output"),
     CS_ARG_FLAG(task, wants_summary, 0, "summary", "the table \"Which schedule?\" alone (beyond 4 tables of nccl-tests)"),
     CS_ARG_FLAG(task, wants_full, 0, "full", "all tables of nccl-tests, however many"),
     CS_ARG_FORMAT(task, format, "how to print the results (table)"),
@@ -145,10 +147,11 @@ static cs_status open_watch(watch *w, const watch_choice *choice, const cs_job *
     return status;
 }
 
-static cs_status write_trace(const watch *w, cs_error *err)
+static cs_status write_trace(const watch *w, const cs_result *result, cs_error *err)
 {
-    cs_text   text   = {0};
-    cs_status status = cs_chrome_trace(&w->recording, w->scenario, &w->counters, &text, err);
+    cs_text   text = {0};
+    cs_status status =
+        cs_chrome_trace(&w->recording, w->scenario, &w->counters, result, &text, err);
 
     if (status == CS_OK) {
         status = cs_cli_write(w->choice->trace_path, &text, err);
@@ -286,7 +289,7 @@ static cs_status report(watch *w, const cs_result *result, bool is_json, cs_text
         }
     }
     if (w->choice->trace_path != NULL) {
-        CS_TRY(write_trace(w, err));
+        CS_TRY(write_trace(w, result, err));
     }
     if (w->choice->heatmap_path != NULL) {
         CS_TRY(write_heatmap(w, result, err));
@@ -506,9 +509,11 @@ static int run_run(int count, char *const *words)
 }
 
 const cs_command cs_command_run = {
-    .name    = "run",
-    .usage   = "run [CONFIG.json] [options]",
-    .summary = "replay a collective: its time, whether it is correct, and a lower bound",
-    .tables  = run_tables,
-    .run     = run_run,
+    .name     = "run",
+    .usage    = "run [CONFIG.json] [options]",
+    .summary  = "replay a collective: its time, whether it is correct, and a lower bound",
+    .tables   = run_tables,
+    .examples = {"collsim run -a ring,rhd,stragglar --topology dgx-h100 -s 256M,1G --late 7=4.48ms",
+                 "collsim run -a all -n 64 --topology dgx-h100 -s 1G --kill-nic 3.5 --summary"},
+    .run      = run_run,
 };

@@ -18,7 +18,9 @@ typedef struct sweep_job {
 
 /* clang-format off */
 static const cs_arg sweep_args[] = {
+    CS_ARG_GROUP("output"),
     CS_WORKERS_OUTPUT_ROW(sweep_job, "the SQLite database; rows that are there are kept"),
+    CS_ARG_GROUP("work"),
     CS_WORKERS_JOBS_ROW(sweep_job),
     CS_CONFIG_SET_ROW,
     CS_WORKERS_ACCEPT_BUILD_ROW(sweep_job),
@@ -164,9 +166,12 @@ static int sweep_run(int count, char *const *words)
 }
 
 const cs_command cs_command_sweep = {
-    .name    = "sweep",
-    .usage   = "sweep CONFIG.json -o FILE.db [-j JOBS]",
-    .summary = "run every scenario of a configuration into a database, with resume",
-    .tables  = sweep_tables,
-    .run     = sweep_run,
+    .name     = "sweep",
+    .usage    = "sweep CONFIG.json -o FILE.db [-j JOBS]",
+    .summary  = "run every scenario of a configuration into a database, with resume",
+    .tables   = sweep_tables,
+    .examples = {"collsim sweep configs/small-sweep.json -o results.db",
+                 "collsim sweep configs/small-sweep.json --set 'sweep.cluster.ranks=[8,16]' -o "
+                 "ranks.db -j 2"},
+    .run      = sweep_run,
 };

@@ -40,9 +40,11 @@ typedef struct answer_row {
 
 /* clang-format off */
 static const cs_arg synthesize_args[] = {
+    CS_ARG_GROUP("trees"),
     CS_ARG_TEXT(synthesize_job, strategy_path, 0, "strategy", "FILE.xml", "evaluate these trees instead of making some"),
     CS_ARG_TEXT(synthesize_job, graph_path, 0, "graph", "FILE.xml", "a logical topology in place of the cluster's; nothing is replayed"),
     CS_ARG_CHOICE(synthesize_job, synthesizer, 0, "synthesizer", "auto" CS_SYNTHESIZERS(SYNTHESIZER_WORD), "who makes the trees (the algorithm's option: heuristic)"),
+    CS_ARG_GROUP("output"),
     CS_ARG_TEXT(synthesize_job, output_path, 'o', "output", "FILE.xml", "write the trees there, too"),
     CS_ARG_CHOICE(synthesize_job, format, 0, "format", "table|json", "how to print (table)"),
     CS_ARG_OPERAND(synthesize_job, choice.given.path, "configuration"),
@@ -351,9 +353,11 @@ static int synthesize_run(int count, char *const *words)
 }
 
 const cs_command cs_command_synthesize = {
-    .name    = "synthesize",
-    .usage   = "synthesize [CONFIG.json] [options]",
-    .summary = "AdapCC's trees for a cluster: made, evaluated, replayed",
-    .tables  = synthesize_tables,
-    .run     = synthesize_run,
+    .name     = "synthesize",
+    .usage    = "synthesize [CONFIG.json] [options]",
+    .summary  = "AdapCC's trees for a cluster: made, evaluated, replayed",
+    .tables   = synthesize_tables,
+    .examples = {"collsim synthesize --topology adapcc -n 24 -s 256M",
+                 "collsim synthesize --topology adapcc -n 24 -s 256M -o trees.xml"},
+    .run      = synthesize_run,
 };

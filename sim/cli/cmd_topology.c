@@ -14,8 +14,10 @@ typedef struct request {
 
 /* clang-format off */
 static const cs_arg topology_args[] = {
+    CS_ARG_GROUP("what is shown"),
     CS_ARG_KEY('n', "ranks", "N", "cluster.ranks", CS_SET_VALUE, NULL, "number of GPUs (those of the topology)"),
     CS_ARG_KEY('g', "gpus-per-server", "G", "cluster.gpus_per_server", CS_SET_VALUE, NULL, "GPUs of a server that are used (all)"),
+    CS_ARG_GROUP("output"),
     CS_ARG_CHOICE(request, format, 0, "format", "text|json|dot|svg", "how to print (text)"),
     CS_ARG_TEXT(request, out, 'o', "output", "FILE", "write there instead of standard output"),
     CS_ARG_OPERAND(request, name, "topology"),
@@ -91,9 +93,11 @@ static int topology_run(int count, char *const *words)
 }
 
 const cs_command cs_command_topology = {
-    .name    = "topology",
-    .usage   = "topology PRESET|FILE [-n N] [-g G] [--format text|json|dot|svg] [-o FILE]",
-    .summary = "print and draw a topology: servers, ports, links and who shares them",
-    .tables  = topology_tables,
-    .run     = topology_run,
+    .name     = "topology",
+    .usage    = "topology PRESET|FILE [-n N] [-g G] [--format text|json|dot|svg] [-o FILE]",
+    .summary  = "print and draw a topology: servers, ports, links and who shares them",
+    .tables   = topology_tables,
+    .examples = {"collsim topology dgx-h100 -n 16",
+                 "collsim topology configs/server.xml --format svg -o server.svg"},
+    .run      = topology_run,
 };

@@ -65,5 +65,8 @@ const cs_command cs_command_verify = {
     .usage   = "verify FILE",
     .summary = "is this schedule file (JSON, MSCCL XML) a correct collective?",
     .tables  = verify_tables,
-    .run     = verify_run,
+    .examples =
+        {"collsim schedule rhd -n 8 --format msccl -o rhd.xml && collsim verify rhd.xml",
+         "collsim schedule ring -n 4 --format json -o ring.json && collsim verify ring.json"},
+    .run = verify_run,
 };

@@ -58,6 +58,7 @@ typedef struct whatif_job {
     CS_ARG_NUMBER(trace_choice, field, 0, name, "T", help, .unit = CS_UNIT_TIME,        \
                   .max = MAX_TIME_S, __VA_ARGS__)
 static const cs_arg replay_args[] = {
+    CS_ARG_GROUP("cluster and schedules"),
     CS_ARG_TEXT(replay_choice, algorithms, 'a', "algorithm", "A[,B..]", "algorithms to replay (all that know the collective)"),
     CS_ARG_TEXT(replay_choice, sizes, 's', "bytes", "S[,S..]", "size of every call (as in the trace); of a collective on NICs, one or several (1G)"),
     CS_ARG_TEXT(replay_choice, baseline, 0, "baseline", "A", "what the savings are against (as of run); on NICs, what ran in the log"),
@@ -70,6 +71,7 @@ static const cs_arg replay_args[] = {
     CS_ARG_LAST_ROW,
 };
 static const cs_arg trace_args[] = {
+    CS_ARG_GROUP("ranks that come late in a trace (and below: how it is read)"),
     {.name = "trace", .value = "FILE|FOLDER[,..]", .help = "arrivals: CSV, log of StragglAR, NCCL traces, also compressed (repeatable)",
      .field = CS_ARG_LIST_FIELD(trace_choice, arrivals.paths, arrivals.n_paths, "trace")},
     TIME(period_s, "period", "time from call to call, for GPU-hours (as in the trace)", .is_above = true),
@@ -79,6 +81,7 @@ static const cs_arg trace_args[] = {
     CS_ARG_LAST_ROW,
 };
 static const cs_arg nic_args[] = {
+    CS_ARG_GROUP("a NIC that fails"),
     CS_KILL_NIC_ROW,
 #define CS_FAULT(kind, key, least, most, slowdown, help, option, letter, option_help) CS_SLOW_NIC_ROW(option, key, letter),
 #include "scenario/faults.def"
@@ -88,8 +91,10 @@ static const cs_arg nic_args[] = {
     CS_ARG_LAST_ROW,
 };
 static const cs_arg whatif_args[] = {
+    CS_ARG_GROUP("output"),
     CS_ARG_FORMAT(whatif_job, format, "how to print (table)"),
     CS_ARG_TEXT(whatif_job, output, 'o', "output", "FILE", "write it there instead of to standard output; FILE.json, .csv: so"),
+    CS_ARG_GROUP("job"),
     CS_ARG_KEY(0, "preset", "default|nccl", PRESET, CS_SET_VALUE, NULL, "timers that the configuration does not set itself"),
     CS_CONFIG_SET_ROW,
     CS_ARG_OPERAND(whatif_job, config.path, "configuration"),
@@ -463,7 +468,9 @@ const cs_command cs_command_whatif = {
     .name  = "whatif",
     .usage = "whatif CONFIG.json [options] | whatif --trace FILE [CONFIG.json] [options] | whatif "
              "--kill-nic SERVER.NIC --topology NAME|FILE --calibration FILE [options]",
-    .summary = "what a job loses to failing NICs, or to ranks that come late in a trace",
-    .tables  = whatif_tables,
-    .run     = whatif_run,
+    .summary  = "what a job loses to failing NICs, or to ranks that come late in a trace",
+    .tables   = whatif_tables,
+    .examples = {"collsim whatif --trace traces/generated-stragglar4.log",
+                 "collsim whatif configs/whatif-half-nic.json"},
+    .run      = whatif_run,
 };

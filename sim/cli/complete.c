@@ -115,7 +115,7 @@ static const cs_arg *find_option(const cs_command *command, const char *word)
 {
     for (const cs_arg_table *t = command->tables; t->args != NULL; t++) {
         for (const cs_arg *a = t->args; a->name != NULL; a++) {
-            bool is_long   = !a->is_operand && strncmp(word, "--", 2) == 0;
+            bool is_long   = cs_arg_is_option(a) && strncmp(word, "--", 2) == 0;
             bool is_letter = a->letter != 0 && word[0] == '-' && word[1] == a->letter;
             if ((is_long && strcmp(word + 2, a->name) == 0) || (is_letter && word[2] == '\0')) {
                 return a;
@@ -142,7 +142,7 @@ static void offer_options(const completion *c, const cs_command *command)
 {
     for (const cs_arg_table *t = command->tables; t->args != NULL; t++) {
         for (const cs_arg *a = t->args; a->name != NULL; a++) {
-            if (!a->is_operand) {
+            if (cs_arg_is_option(a)) {
                 offer(c, "--", a->name, a->help);
             }
         }

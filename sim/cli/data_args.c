@@ -8,6 +8,7 @@
 
 /* clang-format off */
 const cs_arg cs_data_args[] = {
+    CS_ARG_GROUP("results that are there, and threads"),
     {.name = "where", .value = "COLUMN=VALUE", .help = "only rows with that value: bytes=1G, ranks=16 (repeatable)",
      .field = CS_ARG_LIST_FIELD(cs_data_choice, conditions, n_conditions, "where")},
     CS_ARG_NUMBER(cs_data_choice, jobs, 'j', "jobs", "JOBS", "threads for what is run (one per processor)",

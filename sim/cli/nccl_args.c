@@ -12,6 +12,7 @@ enum { OF_TOPOLOGY = 0 };
 /* clang-format off */
 #define TEXT(field, letter, name, value, help) CS_ARG_TEXT(cs_nccl_asked, field, letter, name, value, help)
 const cs_arg cs_nccl_args[] = {
+    CS_ARG_GROUP("servers and NCCL"),
     CS_ARG_NUMBER(cs_nccl_asked, ranks, 'n', "ranks", "N", "number of GPUs (those of a server)", .min = 2, .max = CS_MAX_RANKS),
     CS_ARG_NUMBER(cs_nccl_asked, gpus, 'g', "gpus-per-server", "G", "GPUs of a server that are used (all, or what N leaves for each of the fewest servers)", .min = 1, .max = CS_MAX_RANKS),
     TEXT(topology, 0, "topology", "NAME|FILE", "servers: a preset, NCCL's topology XML or nvidia-smi's matrix"),

@@ -15,15 +15,21 @@
     CS_ARG_NUMBER(cs_scenario_choice, field, letter, name, "S", help, .unit = CS_UNIT_SIZE, .min = 1, \
                   .max = (double)CS_MAX_BYTES)
 const cs_arg cs_scenario_args[] = {
+    CS_ARG_GROUP("what to run"),
     CS_ARG_KEY('a', "algorithm", "A[,B..]", "algorithm.name", CS_SET_LIST, NULL,
                "algorithms, or all that can; 'collsim list algorithms' has them (NCCL's)"),
     KEY('c', "collective", "C", "collective", CS_COLLECTIVE_LIST),
     CS_ARG_KEY('n', "ranks", "N[,N..]", "cluster.ranks", CS_SET_LIST, NULL, "number of GPUs: 8, 4,6, 8..64, 8:1024:x2 (8)"),
     CS_ARG_KEY('s', "bytes", "S[,S..]", "bytes", CS_SET_LIST, NULL, "nccl-tests' size: 4096, 8K, 32M, 1K:1G:x4 (32M)"),
+    CS_ARG_KEY(0, "opt", "KEY=VALUE", "algorithm.options", CS_SET_BELOW, NULL, "option of the algorithm (repeatable)"),
+    KEY(0, "root", "RANK", "root", "root of broadcast and reduce (0)"),
+    CS_ARG_KEY(0, "no-verify", NULL, "verify", CS_SET_FALSE, NULL, "do not check that the schedule is the collective"),
+    CS_ARG_GROUP("sweeps (lists and ranges of -a, -n, -s, --late and --slow are some, too)"),
     SIZE(min_bytes, 'b', "min-bytes", "sizes from here"),
     SIZE(max_bytes, 'e', "max-bytes", "... up to here"),
     CS_ARG_NUMBER(cs_scenario_choice, factor, 'f', "factor", "F", "... each F times the one before (2)",
                   .min = 1.001, .max = 1e15),
+    CS_ARG_GROUP("cluster and model"),
     KEY('g', "gpus-per-server", "G", "cluster.gpus_per_server", "GPUs that share a server and its NVLink (1)"),
     KEY('m', "model", "M", "model.name", "network model; 'collsim list models' has all (alpha-beta)"),
     KEY(0, "alpha", "T", "cluster.nic.alpha", "start-up time of a transfer over the NICs (3us)"),
@@ -35,6 +41,8 @@ const cs_arg cs_scenario_args[] = {
     CS_ARG_KEY(0, "topology", "NAME|FILE", "cluster.topology", CS_SET_NAME, NULL,
                "servers and the network between them: a preset or a file"),
     KEY(0, "calibration", "FILE", "calibration", "alpha and bandwidth from 'collsim calibrate', or a log of nccl-tests"),
+    CS_ARG_KEY(0, "model-opt", "KEY=VALUE", "model.options", CS_SET_BELOW, NULL, "option of the model (repeatable)"),
+    CS_ARG_GROUP("late ranks and faults"),
     CS_ARG_KEY(0, "late", "RANK=TIME", "arrivals.late[]", CS_SET_PARTS, "rank=delay",
                "rank arrives TIME after the first: 7=1ms, 7=0s,1ms, 7=10us:20ms:x2 (repeatable)"),
 #define CS_FAULT(kind, key, least, most, slowdown, help, option, letter, option_help)              \
@@ -44,12 +52,9 @@ const cs_arg cs_scenario_args[] = {
 #include "scenario/faults.def"
 #undef CS_FAULT
     CS_KILL_NIC_ROW,
-    CS_ARG_KEY(0, "opt", "KEY=VALUE", "algorithm.options", CS_SET_BELOW, NULL, "option of the algorithm (repeatable)"),
-    CS_ARG_KEY(0, "model-opt", "KEY=VALUE", "model.options", CS_SET_BELOW, NULL, "option of the model (repeatable)"),
+    CS_ARG_GROUP("any key of the configuration"),
     CS_CONFIG_SET_ROW,
     KEY(0, "seed", "N", "seed", "seed of everything random (1)"),
-    KEY(0, "root", "RANK", "root", "root of broadcast and reduce (0)"),
-    CS_ARG_KEY(0, "no-verify", NULL, "verify", CS_SET_FALSE, NULL, "do not check that the schedule is the collective"),
     CS_ARG_LAST_ROW,
 };
 /* clang-format on */

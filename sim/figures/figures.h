@@ -58,6 +58,7 @@ typedef struct cs_figure_request {
 /* What a figure becomes. */
 typedef struct cs_figure_data {
     char   *name;             /* of the files, without an ending; owned, as the texts */
+    cs_text title;            /* what it shows, as the SVG says */
     cs_text csv;              /* header line, then rows; every column bears its unit */
     cs_text script;           /* for gnuplot, to be run beside the CSV */
     size_t  n_checks;         /* of replays, and with reference numbers */

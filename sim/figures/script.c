@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The script for gnuplot: the names that style.gp and the figure's own commands use, then style.gp
- * with the own commands in it. style.gp lies beside the figure, or in the folder of figures. */
+/* The script for gnuplot: the names that style.gp and the figure's own commands use, among them the
+ * look of every algorithm, then style.gp with the own commands in it. style.gp lies beside the
+ * figure, or in the folder of figures. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "figures/figure.h"
+#include "output/look.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -119,6 +121,53 @@ static void add_head(const cs_figure *figure, cs_text *script)
     cs_text_add(script, "if (!exists('PNG')) PNG = '%s.png'\n", name);
 }
 
+/* ---- one colour, dash and mark for an algorithm ---- */
+
+/* Numbers of line styles: these and the place in the table. */
+enum { FIRST_STYLE = 100, FIRST_OPEN_STYLE = 200 };
+
+static bool is_fat(const cs_look *look)
+{
+    return strcmp(look->algorithm, "stragglar") == 0;
+}
+
+/* The mark without its filling; those of lines alone stay as they are. */
+static int open_point(int point)
+{
+    return point >= 5 && point % 2 == 1 ? point - 1 : point == 3 ? 2 : point;
+}
+
+/* A line style. Widths of one colour differ a little: gnuplot's SVG forgets the dashes of a line
+ * that has colour and width of the one before. */
+static void add_style(cs_text *script, int number, const cs_look *look, const char *dash, int point,
+                      double thinner)
+{
+    cs_text_add(script,
+                "LOOKS = LOOKS . \"set style line %d lc rgb col_%s lw %.3f dt %s%s%s pt %d "
+                "ps 1.4*PS; \"\n",
+                number, look->algorithm, (is_fat(look) ? 3 : 2.5) - thinner,
+                dash[0] != '\0' ? "(" : "", dash[0] != '\0' ? dash : "1",
+                dash[0] != '\0' ? ")" : "", point);
+}
+
+/* Of every algorithm: col_NAME, its colour; ls_NAME, its line style; open_NAME, that of a second
+ * curve of it; title_NAME, what it is called. LOOKS sets the styles. */
+static void add_looks(cs_text *script)
+{
+    cs_text_add(script, "INK = 0x%s; GRID = 0x%s; LOOKS = ''\n", &CS_LOOK_INK[1], &CS_LOOK_GRID[1]);
+    for (int i = 0; cs_looks[i].algorithm != NULL; i++) {
+        const cs_look *look = &cs_looks[i];
+        const char    *name = look->algorithm;
+        cs_text_add(script, "col_%s = 0x%06X; ls_%s = %d; open_%s = %d; title_%s = ", name,
+                    (unsigned)look->light, name, FIRST_STYLE + i, name, FIRST_OPEN_STYLE + i, name);
+        add_quoted(script, look->title);
+        cs_text_add(script, "\n");
+        add_style(script, FIRST_STYLE + i, look, look->dash, look->point, 0.004 * i);
+        add_style(script, FIRST_OPEN_STYLE + i, look, "6,3", open_point(look->point),
+                  0.3 + 0.004 * i);
+    }
+}
+
 /* A file that was read; the text is owned. */
 typedef struct script_part {
     char  *text;
@@ -140,6 +189,7 @@ static cs_status write_script(cs_figure_table *table, script_part *style, script
         return CS_FAIL(err, CS_EINVAL, path, "has no line '# FIGURE'");
     }
     add_head(figure, script);
+    add_looks(script);
     CS_TRY(add_values(table, standard_values, sizeof standard_values / sizeof standard_values[0],
                       script, err));
     CS_TRY(add_values(table, figure->values, figure->n_values, script, err));

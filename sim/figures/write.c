@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/leftover.h"
 #include "figures/figure.h"
+#include "output/svg.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -152,10 +153,27 @@ static bool ends_with(const char *data, size_t length, const picture_kind *kind)
     return length >= n && memcmp(data + length - n, kind->end, n) == 0;
 }
 
+/* Write a picture; an SVG gets the figure's title in place of gnuplot's. */
+static cs_status write_picture(const char *to, const picture_kind *kind, const char *title,
+                               const char *data, size_t length, cs_error *err)
+{
+    cs_text titled = {0};
+
+    if (strcmp(kind->extension, "svg") != 0) {
+        return cs_file_write(to, data, length, err);
+    }
+    cs_svg_retitle(&titled, data, length, title);
+    cs_status status = cs_text_status(&titled, err);
+    status = status == CS_OK ? cs_file_write(to, titled.data, titled.length, err) : status;
+    cs_text_free(&titled);
+    return status;
+}
+
 /* Copy a picture that is complete from the temporary folder to `folder`. */
 static cs_status keep_picture(const drawing_folder *s, size_t kind, const char *folder,
-                              const char *name, cs_error *err)
+                              const cs_figure_data *figure, cs_error *err)
 {
+    const char *name = figure->name;
     char        to[PATH_MAX];
     char       *data   = NULL;
     size_t      length = 0;
@@ -174,14 +192,16 @@ static cs_status keep_picture(const drawing_folder *s, size_t kind, const char *
     } else if (!ends_with(data, length, &kinds[kind])) {
         status = CS_FAIL(err, CS_EIO, "gnuplot", "drew half a %s for %s", what, name);
     } else {
-        status = cs_file_write(to, data, length, err);
+        status = write_picture(to, &kinds[kind], figure->title.data, data, length, err);
     }
     cs_free(data);
     return status;
 }
 
-static cs_status draw(const char *name, const char *folder, bool *drawn_p, cs_error *err)
+static cs_status draw(const cs_figure_data *figure, const char *folder, bool *drawn_p,
+                      cs_error *err)
 {
+    const char    *name = figure->name;
     drawing_folder s;
     char           first[256], script[96];
     cs_status      status = drawing_folder_open(&s, folder, name, err);
@@ -195,7 +215,7 @@ static cs_status draw(const char *name, const char *folder, bool *drawn_p, cs_er
     (void)snprintf(script, sizeof script, "%s.gp", name);
     status = run_gnuplot(folder, script, first, drawn_p, err);
     for (size_t i = 0; i < N_KINDS && status == CS_OK && *drawn_p; i++) {
-        status = keep_picture(&s, i, folder, name, err);
+        status = keep_picture(&s, i, folder, figure, err);
     }
     drawing_folder_close(&s);
     return status;
@@ -227,6 +247,21 @@ static void add_csv(const cs_figure_table *table, cs_text *csv)
     }
 }
 
+/* What a figure shows. Its own words are about its own cluster: changed, it is called by what was
+ * changed. */
+static void add_title(const cs_figure *figure, cs_text *title)
+{
+    if (!figure->is_changed) {
+        cs_text_add(title, "%s", figure->title);
+        return;
+    }
+    cs_text_add(title, "a figure redrawn");
+    for (size_t i = 0; i < figure->n_sets; i++) {
+        cs_text_add(title, "%s %s=%s", i == 0 ? " with" : ",", figure->sets[i].path,
+                    figure->sets[i].json);
+    }
+}
+
 /* cs_figure_compute() with what it gives back: `figure` and `table` are filled in. */
 static cs_status compute(const cs_figure_request *request, cs_figure *figure,
                          cs_figure_table *table, cs_figure_data *data, cs_error *err)
@@ -236,6 +271,8 @@ static cs_status compute(const cs_figure_request *request, cs_figure *figure,
     if (data->name == NULL) {
         return CS_NO_MEMORY(err, "the name of a figure");
     }
+    add_title(figure, &data->title);
+    CS_TRY(cs_text_status(&data->title, err));
     CS_TRY(cs_figure_table_fill(table, figure, request, err));
     add_csv(table, &data->csv);
     CS_TRY(cs_text_status(&data->csv, err));
@@ -258,6 +295,7 @@ cs_status cs_figure_compute(const cs_figure_request *request, cs_figure_data *da
 void cs_figure_data_free(cs_figure_data *data)
 {
     cs_free(data->name);
+    cs_text_free(&data->title);
     cs_text_free(&data->csv);
     cs_text_free(&data->script);
     cs_text_free(&data->checks);
@@ -269,7 +307,7 @@ static cs_status write_files(const cs_figure_data *data, const char *folder, boo
 {
     CS_TRY(write_text(folder, data->name, "csv", &data->csv, err));
     CS_TRY(write_text(folder, data->name, "gp", &data->script, err));
-    return draw(data->name, folder, drawn_p, err);
+    return draw(data, folder, drawn_p, err);
 }
 
 cs_status cs_figure_write(const cs_figure_request *request, const char *folder, cs_text *line,

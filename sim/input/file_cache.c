@@ -26,6 +26,7 @@ struct cs_held_file {
 struct cs_file_cache {
     pthread_mutex_t lock;
     entry          *entries;
+    bool            is_closed;
 };
 
 cs_file_cache *cs_file_cache_new(void)
@@ -68,6 +69,13 @@ void cs_file_cache_free(cs_file_cache *cache)
     cs_free(cache);
 }
 
+void cs_file_cache_close(cs_file_cache *cache)
+{
+    pthread_mutex_lock(&cache->lock);
+    cache->is_closed = true;
+    pthread_mutex_unlock(&cache->lock);
+}
+
 void cs_held_files_release(cs_held_file *held)
 {
     for (; held != NULL; held = held->next) {
@@ -106,7 +114,12 @@ static cs_status find(cs_file_cache *cache, const cs_file_kind *kind, const char
     while (e != NULL && (e->kind != kind || strcmp(e->path, path) != 0)) {
         e = e->next;
     }
-    if (e == NULL) {
+    if (e == NULL && cache->is_closed) {
+        status = CS_FAIL(err, CS_ENOTSUP, "",
+                         "'%.80s' would be a file, and none is read here but those of the "
+                         "configuration that is served",
+                         path);
+    } else if (e == NULL) {
         status = load(kind, path, &e, err);
         if (e != NULL) {
             e->next        = cache->entries;

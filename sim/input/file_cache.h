@@ -48,6 +48,10 @@ cs_status cs_file_cache_get(cs_file_cache *cache, const cs_file_kind *kind, cons
                             cs_arena *arena, cs_held_file **held_p, const cs_cached_file **file_p,
                             cs_error *err);
 
+/* From now on no file is read any more: one that is not there is CS_ENOTSUP. For whoever answers
+ * strangers; nothing that is said of a file tells whether there is one. */
+void cs_file_cache_close(cs_file_cache *cache);
+
 /* Let all files of a list go, before its arena is freed. */
 void cs_held_files_release(cs_held_file *held);
 

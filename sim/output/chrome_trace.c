@@ -8,9 +8,11 @@
  * shared groups), they take further lanes of the port, each a track of its own.
  * An arrow leads to each message from the one that made its source slot ready (of several,
  * the one that ended last). Fences are marked at the moment when all who wait have ended
- * what stands before. A counter is the number of sending ports with a message under way. Links that
- * counted have tracks of the deepest queue, the rate and the share of the time that they were
- * paused, each over an interval of time.
+ * what stands before. A counter is the number of sending ports with a message under way; each rank
+ * has one of the bytes that it has sent and received so far. Links that counted have tracks of the
+ * deepest queue, the rate and the share of the time that they were paused, each over an interval of
+ * time. The critical path is a process of its own, on top, and its transfers are of the category
+ * "critical" (yellow where the viewer takes colours). The scenario and its result are the metadata.
  *
  * Left out: what the model does inside a message (overheads, latency).
  * Source: "Trace Event Format", Google, 2016.
@@ -18,11 +20,15 @@
 #include "output/chrome_trace.h"
 
 #include "base/alloc.h"
+#include "base/arena.h"
+#include "engine/explain.h"
+#include "output/comparison.h"
 #include "output/tracks.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define PS_PER_US 1000000
 
@@ -32,6 +38,13 @@ typedef struct writer {
     int64_t  middle_ps;
     uint32_t tid; /* of the receiving track; CS_TID_ARRIVAL: nobody */
 } writer;
+
+/* A message has left or reached a rank or a switch. */
+typedef struct byte_change {
+    int64_t  at_ps;
+    uint64_t bytes;
+    uint32_t end, direction;
+} byte_change;
 
 /* The file in the making. */
 typedef struct drawing {
@@ -43,6 +56,11 @@ typedef struct drawing {
     size_t             n_slots;
     uint64_t           n_messages; /* so far: numbers the arrows */
     writer             latest;     /* the last message that was drawn */
+    cs_causes          causes;
+    uint8_t           *is_critical; /* [transfers] */
+    byte_change       *moved;       /* owned */
+    size_t             n_moved, moved_capacity;
+    cs_arena           arena; /* of what is found before anything is drawn */
 } drawing;
 
 static const char *op_name(cs_op op)
@@ -130,25 +148,50 @@ typedef struct message {
     bool     is_own;
 } message;
 
-static void add_slice(drawing *d, const cs_transfer *t, const message *m, uint32_t direction,
-                      uint32_t tid, int64_t start_ps, int64_t end_ps)
+/* "copy c3", "reduce c4-7" */
+static void add_what(cs_text *text, const cs_transfer *t)
 {
-    cs_text    *text = &d->text;
-    const char *op   = op_name(cs_transfer_op(t));
-
-    begin_event(text, "X", pid_of(d, direction == CS_TX ? m->src : m->dst), tid, start_ps);
-    add_us(text, "dur", end_ps - start_ps);
-    cs_text_add(text, ",\"name\":\"%s c%" PRIu32, op, t->chunk);
+    cs_text_add(text, "%s c%" PRIu32, op_name(cs_transfer_op(t)), t->chunk);
     if (t->span > 1) {
         cs_text_add(text, "-%" PRIu32, t->chunk + t->span - 1u);
     }
+}
+
+/* The category, the colour of the critical path, the arguments, and the end of the event. */
+static void end_slice(drawing *d, size_t index, const cs_transfer *t)
+{
+    bool is_critical = d->is_critical[index] != 0;
+
+    cs_text_add(&d->text,
+                ",\"cat\":\"%s%s\"%s,\"args\":{\"op\":\"%s\",\"chunk\":%" PRIu32
+                ",\"span\":%u,\"bytes\":%" PRIu64 ",\"round\":%" PRIu32 ",\"waited for\":\"%s\"}}",
+                cs_fabric_name(cs_transfer_fabric(t)), is_critical ? ",critical" : "",
+                is_critical ? ",\"cname\":\"yellow\"" : "", op_name(cs_transfer_op(t)), t->chunk,
+                t->span, t->bytes, t->round, cs_wait_text(d->causes.causes[index].wait));
+}
+
+static void add_slice(drawing *d, size_t index, const cs_transfer *t, const message *m,
+                      uint32_t direction, uint32_t tid, int64_t start_ps, int64_t end_ps)
+{
     char peer[END_NAME_BYTES];
+
+    begin_event(&d->text, "X", pid_of(d, direction == CS_TX ? m->src : m->dst), tid, start_ps);
+    add_us(&d->text, "dur", end_ps - start_ps);
+    cs_text_add(&d->text, ",\"name\":\"");
+    add_what(&d->text, t);
     name_end(d, direction == CS_TX ? m->dst : m->src, "", peer);
-    cs_text_add(text,
-                " %s %s\",\"cat\":\"%s\",\"args\":{\"op\":\"%s\",\"chunk\":%" PRIu32
-                ",\"span\":%u,\"bytes\":%" PRIu64 ",\"round\":%" PRIu32 "}}",
-                direction == CS_TX ? "->" : "<-", peer, cs_fabric_name(cs_transfer_fabric(t)), op,
-                t->chunk, t->span, t->bytes, t->round);
+    cs_text_add(&d->text, " %s %s\"", direction == CS_TX ? "->" : "<-", peer);
+    end_slice(d, index, t);
+}
+
+static cs_status note_bytes(drawing *d, uint32_t end, uint32_t direction, int64_t at_ps,
+                            uint64_t bytes)
+{
+    if (!cs_grow(&d->moved, &d->moved_capacity, d->n_moved + 1, 1024, sizeof *d->moved)) {
+        return CS_ENOMEM;
+    }
+    d->moved[d->n_moved++] = (byte_change){at_ps, bytes, end, direction};
+    return CS_OK;
 }
 
 static void add_arrow(drawing *d, const cs_transfer *t, const message *m, uint32_t tid,
@@ -172,7 +215,7 @@ static void add_arrow(drawing *d, const cs_transfer *t, const message *m, uint32
     }
 }
 
-static cs_status draw_message(drawing *d, const cs_transfer *t, const message *m,
+static cs_status draw_message(drawing *d, size_t index, const cs_transfer *t, const message *m,
                               const cs_interval *interval, writer *writer_p)
 {
     uint32_t fabric    = cs_transfer_fabric(t);
@@ -186,8 +229,10 @@ static cs_status draw_message(drawing *d, const cs_transfer *t, const message *m
     CS_TRY(cs_tracks_place(&d->tracks, m->src, tx, start_ps, end_ps, &tx_tid));
     CS_TRY(cs_tracks_place(&d->tracks, m->dst, rx, start_ps, end_ps, &rx_tid));
     d->n_messages++;
-    add_slice(d, t, m, CS_TX, tx_tid, start_ps, end_ps);
-    add_slice(d, t, m, CS_RX, rx_tid, start_ps, end_ps);
+    CS_TRY(note_bytes(d, m->src, CS_TX, end_ps, t->bytes));
+    CS_TRY(note_bytes(d, m->dst, CS_RX, end_ps, t->bytes));
+    add_slice(d, index, t, m, CS_TX, tx_tid, start_ps, end_ps);
+    add_slice(d, index, t, m, CS_RX, rx_tid, start_ps, end_ps);
     add_arrow(d, t, m, tx_tid, start_ps);
     *writer_p = (writer){end_ps, start_ps + (end_ps - start_ps) / 2, rx_tid};
     return CS_OK;
@@ -202,7 +247,8 @@ static void set_writers(drawing *d, uint32_t rank, uint16_t slot, uint16_t span,
     }
 }
 
-static cs_status draw_transfer(drawing *d, const cs_transfer *t, const cs_interval *interval)
+static cs_status draw_transfer(drawing *d, size_t index, const cs_transfer *t,
+                               const cs_interval *interval)
 {
     bool    is_both = cs_transfer_op(t) == CS_OP_EXCHANGE;
     message there   = {t->src, t->dst, t->src_slot, t->dst_slot, (t->flags & CS_OWN_SRC) != 0};
@@ -214,10 +260,10 @@ static cs_status draw_transfer(drawing *d, const cs_transfer *t, const cs_interv
     if ((t->flags & CS_JOIN) != 0 && t->bytes == 0) {
         at_dst = d->latest; /* a part without bytes takes no time: nothing to see */
     } else {
-        CS_TRY(draw_message(d, t, &there, interval, &at_dst));
+        CS_TRY(draw_message(d, index, t, &there, interval, &at_dst));
     }
     if (is_both) {
-        CS_TRY(draw_message(d, t, &back, interval, &at_src));
+        CS_TRY(draw_message(d, index, t, &back, interval, &at_src));
     }
     d->latest = at_dst;
     set_writers(d, t->dst, t->dst_slot, t->span, at_dst);
@@ -310,6 +356,166 @@ static void add_counters(drawing *d)
     }
 }
 
+/* ---- bytes ---- */
+
+static int compare_moved(const void *left, const void *right)
+{
+    const byte_change *a = left, *b = right;
+
+    return a->end != b->end ? (a->end > b->end) - (a->end < b->end)
+                            : (a->at_ps > b->at_ps) - (a->at_ps < b->at_ps);
+}
+
+static void add_bytes(drawing *d, uint32_t end, int64_t at_ps, const uint64_t bytes[2])
+{
+    begin_event(&d->text, "C", pid_of(d, end), 0, at_ps);
+    cs_text_add(&d->text,
+                ",\"name\":\"bytes\",\"args\":{\"sent\":%" PRIu64 ",\"received\":%" PRIu64 "}}",
+                bytes[CS_TX], bytes[CS_RX]);
+}
+
+/* Of every rank and switch the bytes that messages that have ended have brought so far. */
+static void add_byte_counters(drawing *d)
+{
+    uint64_t bytes[2] = {0};
+
+    if (d->n_moved > 0) {
+        qsort(d->moved, d->n_moved, sizeof *d->moved, compare_moved);
+    }
+    for (size_t i = 0; i < d->n_moved; i++) {
+        const byte_change *change = &d->moved[i];
+        if (i == 0 || change->end != change[-1].end) {
+            bytes[CS_TX] = bytes[CS_RX] = 0;
+            add_bytes(d, change->end, 0, bytes);
+        }
+        bytes[change->direction] += change->bytes;
+        if (i + 1 == d->n_moved || compare_moved(change, change + 1) != 0) {
+            add_bytes(d, change->end, change->at_ps, bytes);
+        }
+    }
+}
+
+/* ---- the critical path ---- */
+
+static cs_status find_path(drawing *d, const cs_recording *recording, cs_error *err)
+{
+    CS_TRY(cs_causes_find(recording, d->scenario, &d->arena, &d->causes, err));
+    d->is_critical = CS_ARENA_NEW(&d->arena, uint8_t, recording->n_transfers + 1);
+    for (size_t k = 0; k < d->causes.n_path && d->is_critical != NULL; k++) {
+        d->is_critical[d->causes.path[k]] = 1;
+    }
+    return d->is_critical != NULL ? CS_OK : CS_NO_MEMORY(err, "the critical path");
+}
+
+/* A process of its own, before all others, with a slice for each transfer of the path. Parts of one
+ * message may overlap: they take further tracks. */
+static cs_status draw_path(drawing *d, const cs_recording *recording)
+{
+    uint32_t  pid    = cs_n_ends(&d->scenario->cluster) + 2;
+    cs_track  port   = {.direction = CS_TX, .fabric = CS_NIC, .peer = CS_NO_PEER};
+    cs_tracks tracks = {0};
+    cs_status status = cs_tracks_init(&tracks, 1);
+
+    add_name(&d->text, pid, 0, "process_name");
+    cs_text_add(&d->text, "\"name\":\"critical path\"}}");
+    add_name(&d->text, pid, 0, "process_sort_index");
+    cs_text_add(&d->text, "\"sort_index\":-1}}");
+    for (size_t k = 0; k < d->causes.n_path && status == CS_OK; k++) {
+        uint32_t           index = d->causes.path[k], tid = 0;
+        const cs_transfer *t        = &recording->transfers[index];
+        int64_t            start_ps = to_ps(recording->intervals[index].start_s);
+        int64_t            end_ps   = to_ps(recording->intervals[index].end_s);
+        char               src[END_NAME_BYTES], dst[END_NAME_BYTES];
+
+        status = cs_tracks_place(&tracks, 0, port, start_ps, end_ps, &tid);
+        name_end(d, t->src, "", src);
+        name_end(d, t->dst, "", dst);
+        begin_event(&d->text, "X", pid, tid, start_ps);
+        add_us(&d->text, "dur", end_ps - start_ps);
+        cs_text_add(&d->text, ",\"name\":\"%s -> %s ", src, dst);
+        add_what(&d->text, t);
+        cs_text_add(&d->text, "\"");
+        end_slice(d, index, t);
+    }
+    for (size_t i = 0; i < (tracks.ranks != NULL ? tracks.ranks[0].count : 0); i++) {
+        add_name(&d->text, pid, tracks.ranks[0].tracks[i].tid, "thread_name");
+        cs_text_add(&d->text, "\"name\":\"what decides the time\"}}");
+    }
+    cs_tracks_free(&tracks);
+    return status;
+}
+
+/* ---- the scenario ---- */
+
+static void add_text_key(cs_text *text, const char *key, const char *value)
+{
+    cs_text_add(text, ",\n\"%s\":", key);
+    cs_text_add_json_string(text, value);
+}
+
+static void add_options(cs_text *text, const char *key, const cs_field *table,
+                        const cs_options *options)
+{
+    cs_text words = {0};
+    char    value[64];
+
+    for (const cs_field *row = table; row != NULL && row->name != NULL; row++) {
+        (void)cs_field_text(row, options, value, sizeof value);
+        cs_text_add(&words, "%s%s=%s", row == table ? "" : " ", row->name, value);
+    }
+    if (words.length > 0) {
+        add_text_key(text, key, words.data);
+    }
+    text->failed = text->failed || words.failed;
+    cs_text_free(&words);
+}
+
+static void add_number_key(cs_text *text, const char *key, double value)
+{
+    if (isfinite(value)) {
+        cs_text_add(text, ",\n\"%s\":", key);
+        cs_text_add_number(text, value);
+    }
+}
+
+/* The metadata: what was run, and what came out. */
+static void add_scenario(drawing *d, const cs_result *r)
+{
+    cs_text *text = &d->text;
+    char     setting[CS_SETTING_BYTES];
+
+    cs_setting_text(d->scenario, setting, sizeof setting);
+    cs_text_add(text, "\n],\n\"otherData\":{\"collsim\":\"" COLLSIM_VERSION "\"");
+    add_text_key(text, "setting", setting);
+    add_number_key(text, "ranks", d->scenario->cluster.n_ranks);
+    add_number_key(text, "gpus_per_server", d->scenario->cluster.gpus_per_server);
+    if (r != NULL) {
+        add_text_key(text, "collective", r->collective);
+        add_text_key(text, "algorithm", r->algorithm);
+        add_options(text, "algorithm_options", r->option_table, &r->options);
+        add_text_key(text, "model", r->model);
+        add_options(text, "model_options", r->model_option_table, &r->model_options);
+        add_number_key(text, "bytes", (double)r->bytes);
+        add_number_key(text, "elapsed_us", 1e6 * r->elapsed_s);
+        add_number_key(text, "exposed_us", 1e6 * r->exposed_s);
+        add_number_key(text, "bound_us", 1e6 * r->bound_s);
+        add_text_key(text, "bound", r->bound);
+        cs_text_add(text, ",\n\"verified\":%s", r->verified ? "true" : "false");
+    }
+    cs_text_add(text, "}}\n");
+}
+
+/* The moment before which no schedule ends. */
+static void add_bound(drawing *d, const cs_result *r)
+{
+    if (r != NULL && r->bound_s > 0 && r->bound_s <= CS_CHROME_TRACE_MAX_S) {
+        begin_event(&d->text, "i", d->scenario->cluster.n_ranks, 0, to_ps(r->bound_s));
+        cs_text_add(&d->text, ",\"s\":\"g\",\"name\":\"lower bound\",\"args\":{\"bound\":");
+        cs_text_add_json_string(&d->text, r->bound);
+        cs_text_add(&d->text, "}}");
+    }
+}
+
 /* ---- what links counted ---- */
 
 /* The track of a link in one interval. */
@@ -399,15 +605,17 @@ static cs_status draw_transfers(drawing *d, const cs_recording *recording)
         if (fence != NULL) {
             draw_fence(d, fence);
         }
-        status = draw_transfer(d, &recording->transfers[i], &recording->intervals[i]);
+        status = draw_transfer(d, i, &recording->transfers[i], &recording->intervals[i]);
     }
     return status;
 }
 
-static cs_status draw(drawing *d, const cs_recording *recording, const cs_link_counters *counters)
+static cs_status draw(drawing *d, const cs_recording *recording, const cs_link_counters *counters,
+                      const cs_result *result)
 {
     uint32_t n_ranks = d->scenario->cluster.n_ranks, ends = cs_n_ends(&d->scenario->cluster);
 
+    CS_TRY(find_path(d, recording, NULL));
     d->end_s = CS_NEW(double, ends);
     if (d->end_s == NULL || cs_tracks_init(&d->tracks, ends) != CS_OK) {
         return CS_ENOMEM;
@@ -424,10 +632,15 @@ static cs_status draw(drawing *d, const cs_recording *recording, const cs_link_c
         }
     }
     add_counters(d);
+    add_byte_counters(d);
+    add_bound(d, result);
+    if (status == CS_OK) {
+        status = draw_path(d, recording);
+    }
     if (status == CS_OK) {
         status = draw_links(d, counters);
     }
-    cs_text_add(&d->text, "\n]}\n");
+    add_scenario(d, result);
     return status == CS_OK ? cs_text_status(&d->text, NULL) : status;
 }
 
@@ -447,7 +660,8 @@ cs_status cs_chrome_trace_limit(const cs_recording *recording, cs_error *err)
 }
 
 cs_status cs_chrome_trace(const cs_recording *recording, const cs_scenario *scenario,
-                          const cs_link_counters *counters, cs_text *text_p, cs_error *err)
+                          const cs_link_counters *counters, const cs_result *result,
+                          cs_text *text_p, cs_error *err)
 {
     drawing   d      = {.scenario = scenario};
     cs_status status = cs_chrome_trace_limit(recording, err);
@@ -455,7 +669,7 @@ cs_status cs_chrome_trace(const cs_recording *recording, const cs_scenario *scen
     if (status != CS_OK) {
         return status;
     }
-    status = draw(&d, recording, counters);
+    status = draw(&d, recording, counters, result);
     if (status == CS_OK) {
         *text_p = d.text;
     } else {
@@ -465,5 +679,7 @@ cs_status cs_chrome_trace(const cs_recording *recording, const cs_scenario *scen
     cs_tracks_free(&d.tracks);
     cs_free(d.end_s);
     cs_free(d.writers);
+    cs_free(d.moved);
+    cs_arena_free(&d.arena);
     return status;
 }

@@ -3,14 +3,17 @@
  * chrome://tracing open.
  *
  * One process per rank, one track per port and direction. Every transfer is a slice on the
- * sender's and on the receiver's track, with an arrow from the transfer that brought its data. What
- * links counted over intervals of time is counter tracks of a process of its own.
+ * sender's and on the receiver's track, with an arrow from the transfer that brought its data. Every
+ * rank has a counter track of its bytes. The critical path is a process of its own, and its
+ * transfers have the category "critical". What links counted over intervals of time is counter
+ * tracks of one more process. The metadata ("otherData") say what was run.
  */
 #ifndef CS_OUTPUT_CHROME_TRACE_H
 #define CS_OUTPUT_CHROME_TRACE_H
 
 #include "base/text.h"
 #include "cs/recording.h"
+#include "cs/result.h"
 #include "output/link_counters.h"
 
 /* A run with more messages than this is refused: no viewer opens its timeline. */
@@ -25,10 +28,11 @@ cs_status cs_chrome_trace_limit(const cs_recording *recording, cs_error *err);
 /* Counter tracks are made of so many links, those with the deepest queues. */
 enum { CS_CHROME_TRACE_MOST_LINKS = 64 };
 
-/* The whole file of a replay of `scenario`, some 600 bytes a message. `counters` has what its links
- * counted, or is empty. The caller owns the text (cs_text_free). */
+/* The whole file of a replay of `scenario`, some 900 bytes a message. `counters` has what its links
+ * counted, or is empty; `result` is that of the replay, or NULL: then the metadata lack it. The
+ * caller owns the text (cs_text_free). */
 CS_MUST_CHECK cs_status cs_chrome_trace(const cs_recording *recording, const cs_scenario *scenario,
-                                        const cs_link_counters *counters, cs_text *text_p,
-                                        cs_error *err);
+                                        const cs_link_counters *counters, const cs_result *result,
+                                        cs_text *text_p, cs_error *err);
 
 #endif

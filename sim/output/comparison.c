@@ -342,8 +342,8 @@ static cs_status open_view(view *v, cs_error *err)
 {
     find_columns(v);
     v->reference = cs_reference_algorithm(v->columns, v->n_columns);
-    v->group_of = CS_NEW(size_t, v->n);
-    v->firsts   = CS_NEW(size_t, v->n);
+    v->group_of  = CS_NEW(size_t, v->n);
+    v->firsts    = CS_NEW(size_t, v->n);
     if (v->group_of == NULL || v->firsts == NULL) {
         return CS_NO_MEMORY(err, "a comparison");
     }

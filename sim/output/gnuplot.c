@@ -2,6 +2,7 @@
 #include "output/gnuplot.h"
 
 #include "base/child.h"
+#include "output/svg.h"
 
 #include <math.h>
 #include <string.h>
@@ -75,6 +76,41 @@ static void forget_time(cs_text *picture)
     }
 }
 
+/* The words between the quotes behind the first of these commands. */
+static void title_of(const cs_text *script, cs_text *title)
+{
+    static const char *const commands[] = {"set title '", "set label 1 '"};
+    const char              *at         = NULL;
+
+    for (size_t i = 0; i < 2 && at == NULL; i++) {
+        at = strstr(script->data, commands[i]);
+        at = at != NULL ? at + strlen(commands[i]) : NULL;
+    }
+    for (; at != NULL && *at != '\0' && (*at != '\'' || at[1] == '\''); at++) {
+        at += *at == '\'';
+        cs_text_add_bytes(title, at, 1);
+    }
+    if (title->length == 0) {
+        cs_text_add(title, "collsim");
+    }
+}
+
+/* With a title of its own. */
+static cs_status retitle(const cs_text *script, cs_text *picture, cs_error *err)
+{
+    cs_text title = {0}, titled = {0};
+
+    title_of(script, &title);
+    if (!title.failed) {
+        cs_svg_retitle(&titled, picture->data, picture->length, title.data);
+    }
+    cs_status status = title.failed || titled.failed ? CS_NO_MEMORY(err, "the picture") : CS_OK;
+    cs_text_free(&title);
+    cs_text_free(picture);
+    *picture = titled;
+    return status;
+}
+
 cs_status cs_gnuplot_draw(const cs_text *script, cs_picture kind, int width, int height,
                           cs_text *picture, cs_error *err)
 {
@@ -95,6 +131,9 @@ cs_status cs_gnuplot_draw(const cs_text *script, cs_picture kind, int width, int
     }
     if (status == CS_OK && kind == CS_PICTURE_PDF) {
         forget_time(picture);
+    }
+    if (status == CS_OK && kind == CS_PICTURE_SVG) {
+        return retitle(script, picture, err);
     }
     return status == CS_OK ? CS_OK : CS_FAIL(err, status, "gnuplot", "%s", why.message);
 }

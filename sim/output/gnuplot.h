@@ -21,7 +21,8 @@ void cs_gnuplot_quoted(cs_text *script, const char *words);
 void cs_gnuplot_sizes(cs_text *script, double low, double high);
 
 /* Draw a script, which leaves the terminal to this: the picture's bytes, as large as `width` by
- * `height` pixels of an SVG. CS_EMISSING where gnuplot is not there. */
+ * `height` pixels of an SVG, whose title is what the script sets as title or, over panels, as label
+ * 1. CS_EMISSING where gnuplot is not there. */
 enum { CS_PICTURE_WIDTH = 900, CS_PICTURE_HEIGHT = 480 };
 CS_MUST_CHECK cs_status cs_gnuplot_draw(const cs_text *script, cs_picture kind, int width,
                                         int height, cs_text *picture, cs_error *err);

@@ -4,7 +4,8 @@
  * A cell is one row in one bin. All cells of one shade are one path, in which neighbours are one
  * box: this keeps the file small. The pointer over a row shows its numbers. A time before a rank
  * arrives is hatched, and a rank whose NIC is slow at some time is marked red: shares are of the
- * nominal bandwidth, so a NIC that is half as fast is full at 50 %.
+ * nominal bandwidth, so a NIC that is half as fast is full at 50 %. Rows of late and of slow ranks
+ * are high enough for their names, however thin the others are.
  */
 #include "output/usage.h"
 
@@ -34,7 +35,9 @@ enum { SHADES = 20, N_STOPS = 5, MOST_NAME = 48 };
 
 typedef struct heat_row {
     const cs_usage_panel *panel;
-    size_t                row; /* of the panel */
+    size_t                row;    /* of the panel */
+    bool                  is_own; /* of a late rank, or of slow ones alone */
+    bool                  is_named;
     double                y, height;
 } heat_row;
 
@@ -73,6 +76,66 @@ static cs_status choose_rows(picture *p)
     return CS_OK;
 }
 
+static bool is_links(const heat_row *row)
+{
+    return row->panel->is_links;
+}
+
+static cs_usage_span ranks_of(const picture *p, const heat_row *row)
+{
+    return cs_usage_ranks(p->usage, row->panel, row->row);
+}
+
+/* When the only rank of a row comes; 0 where there are several, or links. */
+static double late_s(const picture *p, const heat_row *row)
+{
+    cs_usage_span span = is_links(row) ? (cs_usage_span){0, 0} : ranks_of(p, row);
+
+    return span.end - span.first == 1 ? cs_arrival(p->usage->scenario, span.first) : 0;
+}
+
+/* Is the NIC of one of the row's ranks slow at some time; of all of them, if `all`? */
+static bool is_slow(const picture *p, const heat_row *row, bool all)
+{
+    const cs_scenario *s    = p->usage->scenario;
+    const cs_cluster  *c    = &s->cluster;
+    cs_usage_span      span = is_links(row) ? (cs_usage_span){0, 0} : ranks_of(p, row);
+
+    for (size_t i = 0; i < s->n_capacity && !is_links(row) && row->panel->fabric == CS_NIC; i++) {
+        const cs_capacity *step   = &s->capacity[i];
+        uint32_t           server = cs_server_of(c, step->rank);
+        uint32_t           first  = step->is_single ? step->rank : cs_server_first(c, server);
+        uint32_t           end    = first + (step->is_single ? 1 : cs_server_gpus(c, server));
+        bool               is_among =
+            all ? first <= span.first && span.end <= end : first < span.end && span.first < end;
+        if (step->slowdown > 1 && is_among) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All rows of their own are named, of the others those for which there is room between these. */
+static void choose_names(picture *p)
+{
+    double last = -NAMED_ROW; /* of the name above: its row's middle */
+
+    for (size_t i = 0; i < p->n_rows; i++) {
+        heat_row *row    = &p->rows[i];
+        double    middle = row->y + row->height / 2;
+        bool      fits   = middle - last >= NAMED_ROW;
+        for (size_t k = i + 1; k < p->n_rows && !row->is_own && fits; k++) {
+            double next = p->rows[k].y + p->rows[k].height / 2 - middle;
+            fits        = next >= NAMED_ROW || !p->rows[k].is_own;
+            if (next >= NAMED_ROW) {
+                break;
+            }
+        }
+        row->is_named = row->is_own || fits;
+        last          = row->is_named ? middle : last;
+    }
+}
+
 static void place_rows(picture *p, double top)
 {
     double y = top, height = floor(MOST_HEIGHT / fmax((double)p->n_rows, 1));
@@ -82,10 +145,12 @@ static void place_rows(picture *p, double top)
         heat_row *row = &p->rows[i];
         y += i == 0 || row->panel != row[-1].panel ? PANEL_TITLE : 0;
         row->y      = y;
-        row->height = row->panel->is_links ? fmax(height, NAMED_ROW) : height;
+        row->is_own = late_s(p, row) > 0 || is_slow(p, row, true);
+        row->height = is_links(row) || row->is_own ? fmax(height, NAMED_ROW) : height;
         y += row->height;
     }
     p->bottom = y;
+    choose_names(p);
 }
 
 /* The width of the names. */
@@ -171,38 +236,61 @@ static void add_style(const picture *p)
     cs_svg_background(p->out);
 }
 
-/* A number of bytes, or of bytes per second, with a unit. */
-static void quantity(double value, char *text, size_t text_bytes)
+/* A number with a unit, of which each is `fold` of the one before. */
+static void quantity(double value, double fold, const char *const units[5], char *text,
+                     size_t text_bytes)
 {
-    static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
-    size_t                   i       = 0;
+    size_t i = 0;
 
-    while (i < 4 && value >= 1000) {
-        value /= 1000;
+    while (i < 4 && value >= fold) {
+        value /= fold;
         i++;
     }
     (void)snprintf(text, text_bytes, "%.4g %s", value, units[i]);
 }
 
-static void add_head(const picture *p)
+/* Sizes are in powers of 1024, as everybody asks for them; rates in powers of 1000, as vendors
+ * give them. */
+static void size_text(double bytes, char *text, size_t text_bytes)
+{
+    static const char *const units[5] = {"B", "KiB", "MiB", "GiB", "TiB"};
+
+    quantity(bytes, 1024, units, text, text_bytes);
+}
+
+static void rate_text(double bytes_per_s, char *text, size_t text_bytes)
+{
+    static const char *const units[5] = {"B", "KB", "MB", "GB", "TB"};
+
+    quantity(bytes_per_s, 1000, units, text, text_bytes);
+}
+
+enum { TITLE_BYTES = 256 };
+
+static void title_of(const picture *p, char title[TITLE_BYTES])
 {
     const cs_result *r = p->result;
-    double           unit_s, bin_unit_s;
-    const char      *unit     = cs_time_unit(r->elapsed_s, &unit_s);
-    const char      *bin_unit = cs_time_unit(p->usage->bin_s, &bin_unit_s);
+    double           unit_s;
+    const char      *unit = cs_time_unit(r->elapsed_s, &unit_s);
     char             bytes[32];
 
-    quantity((double)r->bytes, bytes, sizeof bytes);
-    cs_text_add(p->out,
-                "<text class=\"t\" x=\"%.0f\" y=\"24\">Use of ports over time: %s by %s, %llu "
-                "ranks, %s, %.6g %s</text>\n",
-                MARGIN, r->collective, r->algorithm, (unsigned long long)r->ranks, bytes,
-                r->elapsed_s / unit_s, unit);
+    size_text((double)r->bytes, bytes, sizeof bytes);
+    (void)snprintf(title, TITLE_BYTES, "Use of ports over time: %s by %s, %llu ranks, %s, %.6g %s",
+                   r->collective, r->algorithm, (unsigned long long)r->ranks, bytes,
+                   r->elapsed_s / unit_s, unit);
+}
+
+static void add_head(const picture *p, const char *title)
+{
+    double      bin_unit_s;
+    const char *bin_unit = cs_time_unit(p->usage->bin_s, &bin_unit_s);
+
+    cs_text_add(p->out, "<text class=\"t\" x=\"%.0f\" y=\"24\">%s</text>\n", MARGIN, title);
     cs_text_add(p->out,
                 "<text class=\"l\" x=\"%.0f\" y=\"42\">Share of the nominal bandwidth in use, in "
                 "bins of %.4g %s; a message counts evenly over its time, start-up included; model "
                 "%s</text>\n",
-                MARGIN, p->usage->bin_s / bin_unit_s, bin_unit, r->model);
+                MARGIN, p->usage->bin_s / bin_unit_s, bin_unit, p->result->model);
 }
 
 /* All shades from 0 to 100 %, and what else there is. */
@@ -256,8 +344,8 @@ static void name_panel(const picture *p, size_t i)
     } else {
         double most_Bps  = c->fabrics[panel->fabric].bandwidth_Bps;
         double least_Bps = cs_least_Bps(c, panel->fabric);
-        quantity(most_Bps, rate, sizeof rate);
-        quantity(least_Bps, least, sizeof least);
+        rate_text(most_Bps, rate, sizeof rate);
+        rate_text(least_Bps, least, sizeof least);
         cs_text_add(p->out, "%s, %s: %zu ports of %s%s%s/s", fabrics[panel->fabric],
                     panel->sends ? "sending" : "receiving", ports,
                     least_Bps < most_Bps ? least : "", least_Bps < most_Bps ? "/s to " : "", rate);
@@ -270,59 +358,36 @@ static void name_panel(const picture *p, size_t i)
     cs_text_add(p->out, "</text>\n");
 }
 
-static bool is_slow(const picture *p, const heat_row *row)
-{
-    const cs_scenario *s     = p->usage->scenario;
-    const cs_cluster  *c     = &s->cluster;
-    uint32_t           first = (uint32_t)(row->row / row->panel->each) * row->panel->per_row;
-    uint32_t           last  = first + row->panel->per_row - 1;
-    last                     = last < c->n_ranks ? last : c->n_ranks - 1;
-
-    for (size_t i = 0; i < s->n_capacity && !row->panel->is_links && row->panel->fabric == CS_NIC;
-         i++) {
-        const cs_capacity *step     = &s->capacity[i];
-        uint32_t           server   = cs_server_of(c, step->rank);
-        bool               is_among = step->is_single
-                                          ? step->rank >= first && step->rank <= last
-                                          : server >= cs_server_of(c, first) && server <= cs_server_of(c, last);
-        if (step->slowdown > 1 && is_among) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void add_late(const picture *p, const heat_row *row)
 {
-    uint32_t rank = (uint32_t)(row->row / row->panel->each);
-    double   late_s =
-        row->panel->is_links || row->panel->per_row > 1 ? 0 : cs_arrival(p->usage->scenario, rank);
+    double until_s = late_s(p, row);
 
-    if (late_s > 0) {
+    if (until_s > 0) {
         cs_text_add(p->out, "<path class=\"h\" d=\"M%.0f %.0fH%.1fv%.0fH%.0fz\"/>\n", p->left,
-                    row->y, fmin(x_of(p, late_s), right_of(p)), row->height, p->left);
+                    row->y, fmin(x_of(p, until_s), right_of(p)), row->height, p->left);
     }
 }
 
-/* Its name, every so often where rows are thin, and its numbers for the pointer. */
-static void add_row(const picture *p, size_t i, size_t place)
+/* Its name where there is room for it, and its numbers for the pointer. */
+static void add_row(const picture *p, size_t i)
 {
     const heat_row *row = &p->rows[i];
     double          bytes, capacity_Bps = cs_usage_capacity_Bps(p->usage, row->panel, row->row);
+    bool            slow = is_slow(p, row, false);
     char            name[96], amount[32];
 
     cs_usage_row_name(p->usage, row->panel, row->row, "rank", name, sizeof name);
     bytes = cs_usage_bytes(p->usage, row->panel, row->row);
-    quantity(bytes, amount, sizeof amount);
+    size_text(bytes, amount, sizeof amount);
     add_late(p, row);
-    if (is_slow(p, row)) {
+    if (slow) {
         cs_text_add(p->out,
                     "<rect class=\"s\" x=\"%.0f\" y=\"%.0f\" width=\"4\" height=\"%.0f\"/>\n",
                     p->left - 4, row->y, row->height);
     }
-    if (place % (size_t)ceil(NAMED_ROW / row->height) == 0) {
-        cs_text_add(p->out, "<text class=\"r%s\" x=\"%.0f\" y=\"%.1f\">",
-                    is_slow(p, row) ? " f" : "", p->left - 7, row->y + row->height / 2 + 3);
+    if (row->is_named) {
+        cs_text_add(p->out, "<text class=\"r%s\" x=\"%.0f\" y=\"%.1f\">", slow ? " f" : "",
+                    p->left - 7, row->y + row->height / 2 + 3);
         cs_svg_words(p->out, name, MOST_NAME);
         cs_text_add(p->out, "</text>\n");
     }
@@ -337,14 +402,11 @@ static void add_row(const picture *p, size_t i, size_t place)
 
 static void add_rows(const picture *p)
 {
-    size_t place = 0;
-
     for (size_t i = 0; i < p->n_rows; i++) {
         if (i == 0 || p->rows[i].panel != p->rows[i - 1].panel) {
             name_panel(p, i);
-            place = 0;
         }
-        add_row(p, i, place++);
+        add_row(p, i);
     }
 }
 
@@ -406,11 +468,13 @@ static void add_axis(const picture *p)
 static cs_status draw(picture *p)
 {
     double    width = fmax(right_of(p), p->left + 700) + 2 * MARGIN, height = p->bottom + AXIS;
+    char      title[TITLE_BYTES];
     cs_status status;
 
-    cs_svg_begin(p->out, width, height);
+    title_of(p, title);
+    cs_svg_begin(p->out, width, height, title);
     add_style(p);
-    add_head(p);
+    add_head(p, title);
     add_legend(p);
     status = add_shades(p);
     add_rows(p);

@@ -18,7 +18,7 @@ const cs_look cs_looks[] = {
     {"nccl",               "NCCL",             0x0072B2, 0x4BA6E8, "12,3",      "square",    4},
     {"nccl_rings",         "NCCL's rings",     0x0072B2, 0x4BA6E8, "9,3",       "square",    4},
     {"flat_ring",          "flat ring",        0x0072B2, 0x4BA6E8, "2,3",       "square",    5},
-    {"parallel_rings",     "parallel rings",   0x0072B2, 0x4BA6E8, "8,3,2,3",   "square",    5},
+    {"parallel_rings",     "parallel rings",   0x0072B2, 0x4BA6E8, "8,3,2,3",   "diamond",  13},
     {"reduce_ring",        "ring",             0x0072B2, 0x4BA6E8, "",          "square",    5},
     {"ibcast_linear",      "chain",            0x0072B2, 0x4BA6E8, "5,3",       "square",    5},
     /* halving and doubling */

@@ -3,14 +3,56 @@
 #include "output/svg.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
-void cs_svg_begin(cs_text *out, double width, double height)
+static void add_title(cs_text *out, const char *title)
+{
+    cs_text_add(out, "<title>");
+    cs_svg_words(out, title, SIZE_MAX);
+    cs_text_add(out, "</title>");
+}
+
+void cs_svg_begin(cs_text *out, double width, double height, const char *title)
 {
     cs_text_add(out,
                 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%.0f\" "
                 "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
                 width, height, width, height);
+    add_title(out, title);
+    cs_text_add(out, "\n");
+}
+
+/* Where the head of the file ends: behind the tag "<svg ..>". */
+static const char *end_of_head(const char *drawn, size_t length)
+{
+    const char *tag = memmem(drawn, length, "<svg", 4);
+    const char *end = tag != NULL ? memchr(tag, '>', length - (size_t)(tag - drawn)) : NULL;
+
+    return end != NULL ? end + 1 : drawn;
+}
+
+void cs_svg_retitle(cs_text *out, const char *drawn, size_t length, const char *title)
+{
+    static const char open[] = "<title>", close[] = "</title>";
+    const char       *end = drawn + length, *head = end_of_head(drawn, length), *at;
+
+    cs_text_add_bytes(out, drawn, (size_t)(head - drawn));
+    if (head > drawn) {
+        cs_text_add(out, "\n");
+        add_title(out, title);
+    }
+    drawn = head;
+    while ((at = memmem(drawn, (size_t)(end - drawn), open, strlen(open))) != NULL) {
+        const char *behind = memmem(at, (size_t)(end - at), close, strlen(close));
+        if (behind == NULL) {
+            break;
+        }
+        cs_text_add_bytes(out, drawn, (size_t)(at - drawn));
+        drawn = behind + strlen(close);
+    }
+    cs_text_add_bytes(out, drawn, (size_t)(end - drawn));
 }
 
 void cs_svg_background(cs_text *out)

@@ -12,8 +12,12 @@
     "<style>text{font-family:\"DejaVu Sans\",Verdana,sans-serif;fill:#111}" \
     ".t{font-size:15px;font-weight:bold}.l{font-size:11px}"
 
-/* The head of a file. */
-void cs_svg_begin(cs_text *out, double width, double height);
+/* The head of a file, and its title: what it shows, for readers that see no picture. */
+void cs_svg_begin(cs_text *out, double width, double height, const char *title);
+
+/* A file that another program drew, `length` bytes: the same with `title` as its title, and without
+ * others, which name parts in that program's words. */
+void cs_svg_retitle(cs_text *out, const char *drawn, size_t length, const char *title);
 
 /* A white background: after the style sheet, before what is drawn. */
 void cs_svg_background(cs_text *out);

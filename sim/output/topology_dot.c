@@ -9,11 +9,13 @@
  * boxes, and a line joins those that follow each other on a route.
  *
  * What is many and alike is one box: of more than 16 GPUs or NICs like sockets, of more than 16
- * ranks or 8 NICs those with the same neighbours. The wider a line, the faster.
+ * ranks or 8 NICs those with the same neighbours. Where a level of switches would be wider than
+ * 1,600 pixels, a box stands for several of them that are alike. The wider a line, the faster.
  */
 #include "base/alloc.h"
 #include "base/child.h"
 #include "cs/graph.h"
+#include "output/svg.h"
 #include "output/topology_view.h"
 
 #include <math.h>
@@ -26,6 +28,13 @@
 #define NONE       UINT32_MAX
 
 enum { MOST_LABELS = 12, MOST_IN_LINE = 4, NAME_BYTES = 96, LABEL_BYTES = 200 };
+
+/* What fits beside each other, in points of which 1,200 are 1,600 pixels; of a box, the least, what
+ * a character takes, and what is around the words. */
+#define MOST_POINTS 1150.0
+#define BOX_POINTS  70.0
+#define LETTER      6.2
+#define AROUND      18.0
 
 /* Inches from one box to the next, and how many boxes a wide one goes over at the most. */
 #define BOX_INCHES 0.85
@@ -109,6 +118,7 @@ typedef struct diagram {
     uint32_t          n_boxes, n_frames;
     size_t            n_lines, box_room, line_room, frame_room;
     bool              is_ordered; /* switches of a level stand in their order */
+    bool              is_folded;  /* a box stands for several switches */
     bool              failed;     /* out of memory: what was added then is lost */
 } diagram;
 
@@ -590,6 +600,17 @@ static bool is_like(const diagram *d, const box *a, const box *b, const uint8_t 
            memcmp(joined + (size_t)(a - d->boxes) * n, joined + (size_t)(b - d->boxes) * n, n) == 0;
 }
 
+/* Box `i` is drawn as box `k` < i. */
+static void join_box(diagram *d, uint32_t k, uint32_t i)
+{
+    box *first = &d->boxes[k];
+
+    d->boxes[i].same = k;
+    first->second    = first->count == 1 ? i : first->second;
+    first->last      = i;
+    first->count++;
+}
+
 /* Of kinds of which there are many, boxes with the same neighbours become one. */
 static void fold_boxes(diagram *d)
 {
@@ -598,8 +619,9 @@ static void fold_boxes(diagram *d)
 
     d->failed = d->failed || joined == NULL;
     for (size_t i = 0; i < d->n_lines && !d->failed; i++) {
-        joined[d->lines[i].first * n + d->lines[i].second] = 1;
-        joined[d->lines[i].second * n + d->lines[i].first] = 1;
+        uint32_t a = d->boxes[d->lines[i].first].same, b = d->boxes[d->lines[i].second].same;
+        joined[a * n + b] = 1;
+        joined[b * n + a] = 1;
     }
     for (size_t i = 0; i < n; i++) {
         counts[d->boxes[i].kind]++;
@@ -608,22 +630,57 @@ static void fold_boxes(diagram *d)
         box     *b     = &d->boxes[i];
         size_t   apart = kinds[b->kind].most_apart;
         uint32_t k     = apart > 0 && counts[b->kind] > apart ? 0 : i;
+        if (b->same != i) {
+            continue; /* one of several switches */
+        }
         while (k < i && (d->boxes[k].same != k || !is_like(d, &d->boxes[k], b, joined))) {
             k++;
         }
-        box *first    = &d->boxes[k];
-        b->same       = k;
-        first->second = first->count == 1 ? i : first->second;
-        first->last   = i;
-        first->count += k < i;
+        if (k < i) {
+            join_box(d, k, i);
+        }
     }
     cs_free(joined);
 }
 
-/* Is it between boxes that are drawn? */
-static bool is_drawn(const diagram *d, const line *l)
+static int compare_kept(const void *left, const void *right)
 {
-    return d->boxes[l->first].same == l->first && d->boxes[l->second].same == l->second;
+    const line *a = left, *b = right;
+    int         c = compare_lines(a, b);
+
+    c = c != 0 ? c : (a->there > b->there) - (a->there < b->there);
+    return c != 0 ? c : (a->back > b->back) - (a->back < b->back);
+}
+
+/* Lines are those of the boxes that are drawn: one for all of one kind between two of them. */
+static void fold_lines(diagram *d)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < d->n_lines; i++) {
+        line     l = d->lines[i];
+        uint32_t a = d->boxes[l.first].same, b = d->boxes[l.second].same;
+        if (a != b) {
+            bool is_turned = a > b;
+            d->lines[kept] = l;
+            line *here     = &d->lines[kept++];
+            here->first    = is_turned ? b : a;
+            here->second   = is_turned ? a : b;
+            here->there    = is_turned ? l.back : l.there;
+            here->back     = is_turned ? l.there : l.back;
+        }
+    }
+    d->n_lines = kept;
+    kept       = 0;
+    if (d->n_lines > 0) {
+        qsort(d->lines, d->n_lines, sizeof *d->lines, compare_kept);
+    }
+    for (size_t i = 0; i < d->n_lines; i++) {
+        if (kept == 0 || compare_lines(&d->lines[kept - 1], &d->lines[i]) != 0) {
+            d->lines[kept++] = d->lines[i];
+        }
+    }
+    d->n_lines = kept;
 }
 
 /* How far boxes are from the ranks; what nobody reaches is on top. Returns the most. */
@@ -651,6 +708,188 @@ static uint32_t find_levels(diagram *d)
         d->boxes[i].level = d->boxes[i].level > 0 ? d->boxes[i].level : most;
     }
     return most;
+}
+
+/* Are ranks attached to all of many switches? Then none is above another one. */
+static bool is_flat(const diagram *d, uint32_t most_level)
+{
+    uint32_t n_switches = 0;
+
+    for (uint32_t i = 0; i < d->n_boxes; i++) {
+        n_switches += d->boxes[i].kind == SWITCH;
+    }
+    return most_level == 2 && n_switches > MOST_IN_LINE;
+}
+
+/* ---- levels that are too wide ---- */
+
+/* Spread the bits of a number. */
+static uint64_t mixed(uint64_t x)
+{
+    x = (x ^ x >> 31) * UINT64_C(0x7FB5D329728EA185);
+    x = (x ^ x >> 27) * UINT64_C(0x81DADEF4BC2DD44D);
+    return x ^ x >> 33;
+}
+
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* What a line is for the box at one of its ends, by what is known of the other. */
+static uint64_t seen_from(const line *l, bool from_first, uint64_t other)
+{
+    uint64_t there = from_first ? l->there : l->back, back = from_first ? l->back : l->there;
+
+    return mixed(mixed(mixed(other + there) + back) + bits_of(l->rate_Bps) +
+                 mixed(bits_of(l->latency_s)));
+}
+
+static int compare_classes(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+
+    return (*a > *b) - (*a < *b);
+}
+
+static uint32_t count_classes(const uint64_t *classes, uint64_t *sorted, uint32_t n)
+{
+    uint32_t count = 0;
+
+    memcpy(sorted, classes, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, compare_classes);
+    for (uint32_t i = 0; i < n; i++) {
+        count += i == 0 || sorted[i] != sorted[i - 1];
+    }
+    return count;
+}
+
+/* Boxes of one class have the same kind, rate and level, and as many lines of each kind to boxes of
+ * each class: what they are is told apart by ever farther neighbours until nothing is. `classes`
+ * has room for 3 numbers a box; the first are the classes. */
+static void classify(const diagram *d, uint64_t *classes)
+{
+    uint32_t  n = d->n_boxes, before = 0, count;
+    uint64_t *sums = classes + n, *sorted = sums + n;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const box *b = &d->boxes[i];
+        classes[i]   = mixed(mixed((uint64_t)b->kind + 1) + b->level) + bits_of(b->rate_Bps);
+    }
+    while ((count = count_classes(classes, sorted, n)) > before) {
+        before = count;
+        for (uint32_t i = 0; i < n; i++) {
+            sums[i] = mixed(classes[i]);
+        }
+        for (size_t i = 0; i < d->n_lines; i++) {
+            const line *l = &d->lines[i];
+            sums[l->first] += seen_from(l, true, classes[l->second]);
+            sums[l->second] += seen_from(l, false, classes[l->first]);
+        }
+        memcpy(classes, sums, n * sizeof *classes);
+    }
+}
+
+/* The points that a switch takes across, or (`many`) several of them as one box: its own words, or
+ * those of its ranks below it. */
+static double points_of(const diagram *d, uint32_t i, bool many)
+{
+    uint32_t first = NONE, second = NONE, last = 0;
+    size_t   letters = strlen(d->boxes[i].name) + (many ? strlen(" .. 1023") : 0);
+    char     words[48];
+
+    for (size_t k = 0; k < d->n_lines; k++) {
+        const line *l = &d->lines[k]; /* ranks come first, and are sorted */
+        if (l->second == i && d->boxes[l->first].kind == RANK) {
+            second = first != NONE && second == NONE ? l->first : second;
+            first  = first == NONE ? l->first : first;
+            last   = l->first;
+        }
+    }
+    if (first != NONE) {
+        int n   = second == NONE || second == first + 1
+                      ? snprintf(words, sizeof words, "rank %u .. %u", first, last)
+                      : snprintf(words, sizeof words, "rank %u, %u .. %u", first, second, last);
+        letters = n > (int)letters ? (size_t)n : letters;
+    }
+    return fmax(BOX_POINTS, LETTER * (double)letters + AROUND);
+}
+
+/* How many switches a box has, so that `n` of them become equal boxes, `most` of these at most. */
+static uint32_t switches_a_box(uint32_t n, double most)
+{
+    uint32_t each = 1;
+
+    while (each < n && (n % each != 0 || n / each > most)) {
+        each++;
+    }
+    return each;
+}
+
+/* The switches of the class of box `of`, its first, become boxes of several, of which a `share` of
+ * them is left at most. */
+static void fold_class(diagram *d, const uint64_t *classes, uint32_t of, double share)
+{
+    uint32_t n = 0, place = 0, first = of;
+
+    for (uint32_t i = of; i < d->n_boxes; i++) {
+        n += classes[i] == classes[of];
+    }
+    uint32_t each = switches_a_box(n, fmax(1, floor(share * n)));
+    for (uint32_t i = of; i < d->n_boxes && each > 1; i++) {
+        if (classes[i] == classes[of]) {
+            if (place % each == 0) {
+                first = i;
+            } else {
+                join_box(d, first, i);
+                d->is_folded = true;
+            }
+            place++;
+        }
+    }
+}
+
+static void fold_level(diagram *d, const uint64_t *classes, uint32_t level)
+{
+    double points = 0, folded = 0;
+
+    for (uint32_t i = 0; i < d->n_boxes; i++) {
+        const box *b = &d->boxes[i];
+        if (b->kind == SWITCH && b->level == level) {
+            points += points_of(d, i, false);
+            folded += points_of(d, i, true);
+        }
+    }
+    for (uint32_t i = 0; i < d->n_boxes && points > MOST_POINTS; i++) {
+        const box *b        = &d->boxes[i];
+        bool       is_first = b->kind == SWITCH && b->level == level;
+        for (uint32_t k = 0; k < i && is_first; k++) {
+            is_first = classes[k] != classes[i];
+        }
+        if (is_first) {
+            fold_class(d, classes, i, MOST_POINTS / folded);
+        }
+    }
+}
+
+/* Several switches that are alike become one box where a level is too wide. */
+static void fold_switches(diagram *d, uint32_t most_level)
+{
+    if (d->n_frames > 0 || d->failed || is_flat(d, most_level)) {
+        return;
+    }
+    uint64_t *classes = CS_NEW(uint64_t, 3 * (size_t)d->n_boxes);
+    d->failed         = classes == NULL;
+    if (!d->failed) {
+        classify(d, classes);
+        for (uint32_t level = 2; level <= most_level; level++) {
+            fold_level(d, classes, level);
+        }
+    }
+    cs_free(classes);
 }
 
 /* ---- the text ---- */
@@ -796,9 +1035,7 @@ static void write_lines(const diagram *d, cs_text *out)
         n_rated += d->lines[i].rate_Bps > 0;
     }
     for (size_t i = 0; i < d->n_lines; i++) {
-        if (is_drawn(d, &d->lines[i])) {
-            write_line(d, &d->lines[i], most_Bps, d->n_frames == 0 && n_rated <= MOST_LABELS, out);
-        }
+        write_line(d, &d->lines[i], most_Bps, d->n_frames == 0 && n_rated <= MOST_LABELS, out);
     }
 }
 
@@ -838,20 +1075,13 @@ static void write_head(const diagram *d, bool is_flat, cs_text *out)
                 d->title.data != NULL ? d->title.data : "");
 }
 
-static void write_diagram(diagram *d, cs_text *out)
+static void write_diagram(diagram *d, uint32_t most, cs_text *out)
 {
-    uint32_t most = find_levels(d), n_switches = 0;
-
     for (size_t i = 0; i < d->n_lines; i++) {
-        if (is_drawn(d, &d->lines[i])) {
-            d->boxes[d->lines[i].first].n_lines++;
-            d->boxes[d->lines[i].second].n_lines++;
-        }
+        d->boxes[d->lines[i].first].n_lines++;
+        d->boxes[d->lines[i].second].n_lines++;
     }
-    for (uint32_t i = 0; i < d->n_boxes; i++) {
-        n_switches += d->boxes[i].kind == SWITCH;
-    }
-    write_head(d, most == 2 && n_switches > MOST_IN_LINE, out);
+    write_head(d, is_flat(d, most), out);
     for (uint32_t i = 0; i < d->n_frames; i++) {
         if (d->frames[i].around == NONE) {
             write_frame(d, i, out);
@@ -871,24 +1101,41 @@ static void write_diagram(diagram *d, cs_text *out)
     cs_text_add(out, "}\n");
 }
 
+/* "nvl72: 72 ranks, 72 per server" */
+static void add_subject(const cs_topology_view *view, cs_text *out)
+{
+    const cs_cluster  *c     = view->cluster;
+    const cs_topology *t     = c->topology;
+    const cs_graph    *graph = cs_graph_of(t);
+
+    cs_text_add(out, "%s: ", view->name);
+    if (view->site == NULL) {
+        cs_text_add(out, "%s, ",
+                    graph != NULL ? graph->name
+                    : t != NULL   ? t->kind->name
+                                  : "crossbar");
+    }
+    cs_text_add(out, "%u ranks, ", c->n_ranks);
+    if (c->uneven != NULL) {
+        cs_text_add(out, "%u to ", cs_least_gpus(c));
+    }
+    cs_text_add(out, "%u per server", c->gpus_per_server);
+}
+
 /* What is drawn, and how fast the links of a network are. */
 static void set_title(diagram *d, const cs_topology_view *view)
 {
-    const cs_topology *t     = d->c->topology;
-    const cs_graph    *graph = cs_graph_of(t);
-    double             least = (double)INFINITY, most = 0;
+    double  least = (double)INFINITY, most = 0;
+    cs_text subject = {0};
 
-    add_words(&d->title, view->name);
-    cs_text_add(&d->title, ": ");
-    if (view->site == NULL) {
-        add_words(&d->title, graph != NULL ? graph->name : t != NULL ? t->kind->name : "crossbar");
-        cs_text_add(&d->title, ", ");
+    add_subject(view, &subject);
+    if (subject.failed) {
+        d->failed = true;
+    } else {
+        add_words(&d->title, subject.data);
     }
-    cs_text_add(&d->title, "%u ranks, ", d->c->n_ranks);
-    if (d->c->uneven != NULL) {
-        cs_text_add(&d->title, "%u to ", cs_least_gpus(d->c));
-    }
-    cs_text_add(&d->title, "%u per server\\l", d->c->gpus_per_server);
+    cs_text_free(&subject);
+    cs_text_add(&d->title, "\\l");
     for (size_t i = 0; i < d->n_lines && d->n_frames == 0; i++) {
         double rate_Bps = d->lines[i].rate_Bps;
         least           = rate_Bps > 0 ? fmin(least, rate_Bps) : least;
@@ -900,12 +1147,16 @@ static void set_title(diagram *d, const cs_topology_view *view)
                     least / 1e9, most / 1e9);
         cs_text_add(&d->title, " a direction\\l");
     }
+    if (d->is_folded) {
+        cs_text_add(&d->title, "a box of several has the lines of all of them\\l");
+    }
 }
 
 cs_status cs_topology_dot(const cs_topology_view *view, cs_text *out, cs_error *err)
 {
     diagram   d      = {.c = view->cluster};
     cs_status status = CS_OK;
+    uint32_t  most   = 0;
 
     if (view->site != NULL) {
         add_site(&d, view->site);
@@ -914,34 +1165,55 @@ cs_status cs_topology_dot(const cs_topology_view *view, cs_text *out, cs_error *
     }
     if (status == CS_OK && !d.failed) {
         merge_lines(&d);
+        most = find_levels(&d);
+        fold_switches(&d, most);
         fold_boxes(&d);
+        fold_lines(&d);
         set_title(&d, view);
     }
     if (status == CS_OK && !d.failed) {
-        write_diagram(&d, out);
+        write_diagram(&d, most, out);
     }
     bool failed = d.failed || d.title.failed || out->failed;
     free_diagram(&d);
     return status == CS_OK && failed ? CS_NO_MEMORY(err, "the picture of a topology") : status;
 }
 
+/* What dot drew, with a title that says what it is. */
+static cs_status add_titled(const cs_topology_view *view, const cs_text *drawn, cs_text *out,
+                            cs_error *err)
+{
+    cs_text subject = {0};
+
+    add_subject(view, &subject);
+    if (!subject.failed) {
+        cs_svg_retitle(out, drawn->data, drawn->length, subject.data);
+    }
+    bool failed = subject.failed || out->failed;
+    cs_text_free(&subject);
+    return failed ? CS_NO_MEMORY(err, "the picture of a topology") : CS_OK;
+}
+
 cs_status cs_topology_svg(const cs_topology_view *view, cs_text *out, cs_error *err)
 {
-    static const cs_child_program dot    = {.path = "dot", .words = {"-Tsvg"}};
-    cs_text                       text   = {0};
+    static const cs_child_program dot  = {.path = "dot", .words = {"-Tsvg"}};
+    cs_text                       text = {0}, drawn = {0};
     cs_error                      why    = {0};
     cs_status                     status = cs_topology_dot(view, &text, err);
 
     if (status == CS_OK) {
-        status = cs_child_filter(&dot, &text, out, &why);
+        status = cs_child_filter(&dot, &text, &drawn, &why);
         if (status == CS_EMISSING) {
             status = CS_FAIL(err, status, "topology",
                              "the program dot is missing: apt-get install graphviz; --format dot "
                              "writes the text that it draws");
         } else if (status != CS_OK) {
             status = CS_FAIL(err, status, "dot", "%s", why.message);
+        } else {
+            status = add_titled(view, &drawn, out, err);
         }
     }
     cs_text_free(&text);
+    cs_text_free(&drawn);
     return status;
 }

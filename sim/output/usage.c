@@ -42,12 +42,115 @@ static bool has_room_for_pairs(const cs_cluster *c)
     return rows <= CS_USAGE_MOST_PORT_ROWS;
 }
 
-static void add_panel(cs_usage *usage, cs_usage_panel panel, uint32_t count)
+static void add_panel(cs_usage *usage, cs_usage_panel panel, uint32_t rows)
 {
     panel.first_row                  = usage->n_rows;
-    panel.n_rows                     = (size_t)rows_of(count, panel.per_row) * panel.each;
+    panel.n_rows                     = (size_t)rows * panel.each;
     usage->panels[usage->n_panels++] = panel;
     usage->n_rows += panel.n_rows;
+}
+
+/* ---- who shares a row ---- */
+
+/* Ranks that have a row of their own: they are late, or slow, by so much. */
+typedef struct own_rows {
+    cs_usage_span spans[CS_USAGE_MOST_OWN];
+    double        by[CS_USAGE_MOST_OWN];
+    uint32_t      n;
+} own_rows;
+
+/* Keep it where it is among the largest; of equal ones the first comes first. */
+static void offer(own_rows *own, cs_usage_span span, double by)
+{
+    uint32_t at = own->n;
+
+    for (uint32_t i = 0; i < own->n; i++) {
+        if (own->spans[i].first == span.first && own->spans[i].end == span.end) {
+            own->by[i] = fmax(own->by[i], by);
+            return;
+        }
+    }
+    while (at > 0 && own->by[at - 1] < by) {
+        at--;
+    }
+    if (at == CS_USAGE_MOST_OWN) {
+        return;
+    }
+    own->n = own->n < CS_USAGE_MOST_OWN ? own->n + 1 : CS_USAGE_MOST_OWN;
+    memmove(own->spans + at + 1, own->spans + at, (own->n - at - 1) * sizeof *own->spans);
+    memmove(own->by + at + 1, own->by + at, (own->n - at - 1) * sizeof *own->by);
+    own->spans[at] = span;
+    own->by[at]    = by;
+}
+
+static void find_late(const cs_scenario *s, own_rows *own)
+{
+    for (uint32_t rank = 0; rank < s->cluster.n_ranks; rank++) {
+        double arrival_s = cs_arrival(s, rank);
+        if (arrival_s > 0) {
+            offer(own, (cs_usage_span){rank, rank + 1}, arrival_s);
+        }
+    }
+}
+
+static void find_slow(const cs_scenario *s, own_rows *own)
+{
+    const cs_cluster *c = &s->cluster;
+
+    for (size_t i = 0; i < s->n_capacity; i++) {
+        const cs_capacity *step   = &s->capacity[i];
+        uint32_t           server = cs_server_of(c, step->rank);
+        uint32_t           first  = step->is_single ? step->rank : cs_server_first(c, server);
+        if (step->slowdown > 1) {
+            offer(own,
+                  (cs_usage_span){first, first + (step->is_single ? 1 : cs_server_gpus(c, server))},
+                  step->slowdown);
+        }
+    }
+}
+
+/* Does a group begin with the rank? */
+static void mark_starts(const own_rows *own, uint32_t n_ranks, uint32_t *starts_here)
+{
+    for (uint32_t i = 0; i < own->n; i++) {
+        starts_here[own->spans[i].first] = 1;
+        if (own->spans[i].end < n_ranks) {
+            starts_here[own->spans[i].end] = 1;
+        }
+    }
+}
+
+/* Groups of at most so many consecutive ranks. */
+static cs_status group_ranks(cs_usage *usage, uint32_t per_row)
+{
+    const cs_scenario *s    = usage->scenario;
+    uint32_t           n    = s->cluster.n_ranks;
+    own_rows           late = {.n = 0}, slow = {.n = 0};
+
+    usage->group_of = CS_ARENA_NEW(&usage->arena, uint32_t, n);
+    usage->starts   = CS_ARENA_NEW(&usage->arena, uint32_t, (size_t)n + 1);
+    if (usage->group_of == NULL || usage->starts == NULL) {
+        return CS_ENOMEM;
+    }
+    find_late(s, &late);
+    find_slow(s, &slow);
+    mark_starts(&late, n, usage->group_of);
+    mark_starts(&slow, n, usage->group_of);
+    for (uint32_t rank = 0; rank < n; rank++) {
+        if (rank % per_row == 0 || usage->group_of[rank] != 0) {
+            usage->starts[usage->n_groups++] = rank;
+        }
+        usage->group_of[rank] = usage->n_groups - 1;
+    }
+    usage->starts[usage->n_groups] = n;
+    return CS_OK;
+}
+
+cs_usage_span cs_usage_ranks(const cs_usage *usage, const cs_usage_panel *panel, size_t row)
+{
+    const uint32_t *start = &usage->starts[row / panel->each];
+
+    return (cs_usage_span){start[0], start[1]};
 }
 
 cs_status cs_usage_init(cs_usage *usage, const cs_scenario *scenario, cs_error *err)
@@ -58,17 +161,21 @@ cs_status cs_usage_init(cs_usage *usage, const cs_scenario *scenario, cs_error *
     bool              pairs   = has_room_for_pairs(c);
 
     *usage = (cs_usage){.scenario = scenario};
+    if (group_ranks(usage, per_row) != CS_OK) {
+        return CS_NO_MEMORY(err, "the use of ports over time");
+    }
     for (uint32_t k = 0; k < 2 * cs_n_fabrics(c); k++) {
         bool     is_direct = c->fabrics[k / 2].kind == CS_DIRECT;
         uint32_t each      = pairs && is_direct ? c->gpus_per_server : 1;
         add_panel(usage,
                   (cs_usage_panel){
                       .sends = k % 2 == 0, .fabric = k / 2, .per_row = per_row, .each = each},
-                  c->n_ranks);
+                  usage->n_groups);
     }
     if (n_links > 0) {
         uint32_t links = rows_of(n_links, MOST_LINK_ROWS);
-        add_panel(usage, (cs_usage_panel){.is_links = true, .per_row = links, .each = 1}, n_links);
+        add_panel(usage, (cs_usage_panel){.is_links = true, .per_row = links, .each = 1},
+                  rows_of(n_links, links));
     }
     usage->bytes = cs_arena_alloc(&usage->arena, usage->n_rows, sizeof *usage->bytes);
     return usage->bytes != NULL ? CS_OK : CS_NO_MEMORY(err, "the use of ports over time");
@@ -125,7 +232,7 @@ static void count_port(cs_usage *usage, size_t panel, uint32_t here, uint32_t th
 {
     const cs_usage_panel *p    = &usage->panels[panel];
     uint32_t              mate = p->each > 1 ? cs_local_rank(&usage->scenario->cluster, there) : 0;
-    size_t                row  = (size_t)(here / p->per_row) * p->each + mate;
+    size_t                row  = (size_t)usage->group_of[here] * p->each + mate;
 
     spread(usage, usage->bytes[p->first_row + row], when, bytes);
 }
@@ -192,45 +299,51 @@ size_t cs_usage_n_bins(const cs_usage *usage)
                : 0;
 }
 
+/* The links of a row of links. */
+static cs_usage_span links_of(const cs_usage *usage, const cs_usage_panel *panel, size_t row)
+{
+    uint32_t total = usage->scenario->cluster.topology->n_links;
+    uint32_t first = (uint32_t)row * panel->per_row;
+
+    return (cs_usage_span){first, total - first < panel->per_row ? total : first + panel->per_row};
+}
+
 size_t cs_usage_ports(const cs_usage *usage, const cs_usage_panel *panel, size_t row)
 {
-    const cs_cluster *c     = &usage->scenario->cluster;
-    uint32_t          total = panel->is_links ? c->topology->n_links : c->n_ranks;
-    uint32_t          first = (uint32_t)(row / panel->each) * panel->per_row;
-    uint32_t          here  = total - first < panel->per_row ? total - first : panel->per_row;
+    const cs_cluster *c = &usage->scenario->cluster;
+    cs_usage_span     span =
+        panel->is_links ? links_of(usage, panel, row) : cs_usage_ranks(usage, panel, row);
+    size_t links = 0;
 
     if (panel->is_links) {
-        return here;
+        return span.end - span.first;
     }
     if (panel->each > 1) {
         uint32_t mate   = (uint32_t)(row % panel->each);
-        uint32_t server = cs_server_of(c, first), peer = cs_server_first(c, server) + mate;
-        return mate < cs_server_gpus(c, server) && peer != first &&
-               cs_fabric_of(c, first, peer) == panel->fabric;
+        uint32_t server = cs_server_of(c, span.first), peer = cs_server_first(c, server) + mate;
+        return mate < cs_server_gpus(c, server) && peer != span.first &&
+               cs_fabric_of(c, span.first, peer) == panel->fabric;
     }
     if (c->uneven == NULL) {
-        return (size_t)here * cs_links_of(c, panel->fabric);
+        return (size_t)(span.end - span.first) * cs_links_of(c, panel->fabric);
     }
-    size_t links = 0;
-    for (uint32_t rank = first; rank < first + here; rank++) {
+    for (uint32_t rank = span.first; rank < span.end; rank++) {
         uint32_t gpus = cs_server_gpus(c, cs_server_of(c, rank));
         links += cs_links_among(c, panel->fabric, gpus);
     }
     return links;
 }
 
-/* What the row's ranks have together, of all links of a GPU as many as it drives at once. */
-static double ranks_Bps(const cs_cluster *c, const cs_usage_panel *panel, size_t row)
+/* What a row's ranks have together, of all links of a GPU as many as it drives at once. */
+static double ranks_Bps(const cs_cluster *c, const cs_usage_panel *panel, cs_usage_span span)
 {
-    uint32_t first = (uint32_t)row * panel->per_row;
-    uint32_t end   = first + panel->per_row < c->n_ranks ? first + panel->per_row : c->n_ranks;
-    double   sum   = 0;
+    double sum = 0;
 
     if (c->servers == NULL && c->uneven == NULL) {
-        uint32_t ports = (end - first) * cs_links_at_once(c, panel->fabric);
+        uint32_t ports = (span.end - span.first) * cs_links_at_once(c, panel->fabric);
         return ports * c->fabrics[panel->fabric].bandwidth_Bps;
     }
-    for (uint32_t rank = first; rank < end; rank++) {
+    for (uint32_t rank = span.first; rank < span.end; rank++) {
         uint32_t server = cs_server_of(c, rank), gpus = cs_server_gpus(c, server);
         sum += cs_links_at_once_among(c, panel->fabric, gpus) *
                cs_server_Bps(c, server, panel->fabric);
@@ -245,7 +358,7 @@ double cs_usage_capacity_Bps(const cs_usage *usage, const cs_usage_panel *panel,
     double            sum   = 0;
 
     if (!panel->is_links && panel->each == 1) {
-        return ranks_Bps(c, panel, row);
+        return ranks_Bps(c, panel, cs_usage_ranks(usage, panel, row));
     }
     if (!panel->is_links) {
         uint32_t server = cs_server_of(c, (uint32_t)(row / panel->each));
@@ -369,17 +482,16 @@ void cs_usage_row_name(const cs_usage *usage, const cs_usage_panel *panel, size_
                        const char *rank, char *text, size_t text_bytes)
 {
     const cs_cluster *c = &usage->scenario->cluster;
-    uint32_t          g = c->gpus_per_server, each = panel->each;
-    uint32_t          first       = (uint32_t)(row / each) * panel->per_row;
-    uint32_t          last        = first + panel->per_row - 1;
-    bool              are_servers = cs_is_even(c) && g > 1 && panel->per_row % g == 0;
+    cs_usage_span     span =
+        panel->is_links ? (cs_usage_span){0, 1} : cs_usage_ranks(usage, panel, row);
+    uint32_t g = c->gpus_per_server, first = span.first, last = span.end - 1;
+    bool     are_servers = cs_is_even(c) && g > 1 && first % g == 0 && span.end % g == 0;
 
-    last = last < c->n_ranks ? last : c->n_ranks - 1;
     if (panel->is_links) {
         name_link(usage, panel, row, text, text_bytes);
-    } else if (each > 1) {
+    } else if (panel->each > 1) {
         (void)snprintf(text, text_bytes, "%s %u %s %u", rank, first, panel->sends ? "→" : "←",
-                       cs_server_first(c, cs_server_of(c, first)) + (uint32_t)(row % each));
+                       cs_server_first(c, cs_server_of(c, first)) + (uint32_t)(row % panel->each));
     } else if (first == last) {
         (void)snprintf(text, text_bytes, "%s %u", rank, first);
     } else if (are_servers && last - first < g) {

@@ -10,7 +10,8 @@
  * reads no recording.
  *
  * A panel is all rows of one kind: a fabric and a direction, or the inner links of the topology.
- * Where there would be too many rows, consecutive ranks share one.
+ * Where there would be too many rows, consecutive ranks share one; but late ranks and those whose
+ * NIC is slow at some time, a server of them together, have rows of their own.
  */
 #ifndef CS_OUTPUT_USAGE_H
 #define CS_OUTPUT_USAGE_H
@@ -22,15 +23,16 @@
 
 enum { CS_USAGE_BINS = 256, CS_USAGE_PANELS = 2 * CS_FABRICS + 1 };
 
-/* More rows of ports than this are not made. */
-enum { CS_USAGE_MOST_PORT_ROWS = 160 };
+/* More rows of ports than this are not made, besides those of late and of slow ranks: these are the
+ * CS_USAGE_MOST_OWN latest, and as many that are slowest. */
+enum { CS_USAGE_MOST_PORT_ROWS = 160, CS_USAGE_MOST_OWN = 8 };
 
 typedef struct cs_usage_panel {
     bool     is_links; /* inner links; otherwise ports of `fabric`, sending or receiving */
     bool     sends;
     uint32_t fabric;
     size_t   first_row, n_rows;
-    uint32_t per_row; /* ranks, or links; the last row may have fewer */
+    uint32_t per_row; /* ranks, or links, at most; see cs_usage_ranks() */
     uint32_t each;    /* rows of a rank: one for every local peer of a direct fabric, or 1 */
 } cs_usage_panel;
 
@@ -41,7 +43,10 @@ typedef struct cs_usage {
     double             bin_s;       /* width of a bin; 0: nothing has been seen */
     double             until_s;     /* the latest end, and what cs_usage_extend() said */
     double (*bytes)[CS_USAGE_BINS]; /* [n_rows]; in the arena */
-    cs_arena arena;
+    uint32_t *group_of;             /* [ranks]: which of the groups that share rows; in the arena */
+    uint32_t *starts;               /* [n_groups + 1]: the first rank of each; in the arena */
+    uint32_t  n_groups;
+    cs_arena  arena;
 } cs_usage;
 
 /* All zero; cs_usage_free() it, also after an error. `scenario` is borrowed until then.
@@ -62,6 +67,12 @@ size_t cs_usage_n_bins(const cs_usage *usage);
  * bytes per second while healthy. 0 ports: the row of a pair of ranks that has no port. */
 size_t cs_usage_ports(const cs_usage *usage, const cs_usage_panel *panel, size_t row);
 double cs_usage_capacity_Bps(const cs_usage *usage, const cs_usage_panel *panel, size_t row);
+
+/* The ranks of a row of ports: `first` and all before `end`. */
+typedef struct cs_usage_span {
+    uint32_t first, end;
+} cs_usage_span;
+cs_usage_span cs_usage_ranks(const cs_usage *usage, const cs_usage_panel *panel, size_t row);
 
 /* Bytes of a row over all bins. */
 double cs_usage_bytes(const cs_usage *usage, const cs_usage_panel *panel, size_t row);
@@ -90,8 +101,8 @@ enum { CS_HEATMAP_MOST_LINKS = 48 };
 
 /* Add a self-contained SVG 1.1 of what was counted during the run that gave `result`: rows are
  * ports, time goes to the right, the darker the more of the nominal bandwidth is in use. Panels of
- * fabrics that carried nothing are left out. The same run gives the same bytes; at most some
- * 500 KB whatever the number of ranks. */
+ * fabrics that carried nothing are left out. A row of one late rank is hatched until it comes. The
+ * same run gives the same bytes; at most some 800 KB whatever the number of ranks. */
 CS_MUST_CHECK cs_status cs_heatmap_svg(cs_usage *usage, const cs_result *result, cs_text *out,
                                        cs_error *err);
 

@@ -497,7 +497,7 @@ static verdict judge(cs_answers *a, size_t setting)
     size_t          best = cs_answer_best(s, setting), base = algorithm_named(s, a->baseline);
     verdict         v = {.kind = "run", .gain = 0};
 
-    v.is_late = c != NULL && cs_last_arrival(&c->job.scenario) > 0;
+    v.is_late = a->begin != NULL || (c != NULL && cs_last_arrival(&c->job.scenario) > 0);
     find_presuming(s, setting, &v);
     find_wrong(s, setting, best < s->n_algorithms, &v);
     if (best == s->n_algorithms) {
@@ -523,27 +523,30 @@ static verdict judge(cs_answers *a, size_t setting)
     return v;
 }
 
+/* `begin` is followed by a comma, unless it ends in a colon. */
 static void add_sentence(const verdict *v, const char *begin, cs_text *out)
 {
+    const char *then = begin[0] != '\0' && begin[strlen(begin) - 1] == ':' ? "" : ",";
+
     if (v->wrong != NULL && v->best == NULL) {
-        cs_text_add(out, "%s, nothing could be run.", begin);
+        cs_text_add(out, "%s%s nothing could be run.", begin, then);
     } else if (v->wrong != NULL) {
         cs_text_add(out,
-                    "✗ Wrong: the schedule of {name:%s} is not the collective. %s, do not run it.",
-                    v->wrong_of, begin);
+                    "✗ Wrong: the schedule of {name:%s} is not the collective. %s%s do not run it.",
+                    v->wrong_of, begin, then);
     } else if (v->best == NULL) {
-        cs_text_add(out, "%s, nothing was run.", begin);
+        cs_text_add(out, "%s%s nothing was run.", begin, then);
     } else if (strcmp(v->kind, "keep") == 0) {
-        cs_text_add(out, "%s, keep {run:%s}.", begin, v->base);
+        cs_text_add(out, "%s%s keep {run:%s}.", begin, then, v->base);
     } else if (strcmp(v->kind, "alone") == 0) {
-        cs_text_add(out, "%s, {run:%s} takes {time:%s}.", begin, v->best, v->best);
+        cs_text_add(out, "%s%s {run:%s} takes {time:%s}.", begin, then, v->best, v->best);
     } else if (v->next != NULL) {
         cs_text_add(out,
-                    "%s, run {run:%s}, or {run:%s} where many messages to one GPU at once cost "
+                    "%s%s run {run:%s}, or {run:%s} where many messages to one GPU at once cost "
                     "more than this model says.",
-                    begin, v->best, v->next);
+                    begin, then, v->best, v->next);
     } else {
-        cs_text_add(out, "%s, run {run:%s}.", begin, v->best);
+        cs_text_add(out, "%s%s run {run:%s}.", begin, then, v->best);
     }
 }
 

@@ -32,6 +32,87 @@ static cs_status no_memory(cs_error *err)
 
 /* ---- building ---- */
 
+static bool is_one_of(const char *name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+    size_t length = strlen(name), behind = strlen(end);
+
+    return length >= behind && strcmp(name + length - behind, end) == 0;
+}
+
+/* Of a swept key "cluster.topology.uplink_bandwidth_Bps": "uplink bandwidth"; where its last part
+ * says nothing by itself, with the one before it: "nic bandwidth". */
+static void key_title(const char *name, char *title, size_t bytes)
+{
+    static const char *const units[]   = {"_Bps", "_bytes", "_s"};
+    static const char *const nothing[] = {"bandwidth", "alpha", "kind", "name"};
+    const char              *dot = strrchr(name, '.'), *last = dot != NULL ? dot + 1 : name;
+
+    (void)snprintf(title, bytes, "%s", last);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (ends_in(title, units[i])) {
+            title[strlen(title) - strlen(units[i])] = '\0';
+            break;
+        }
+    }
+    if (dot != NULL && is_one_of(title, nothing, sizeof nothing / sizeof nothing[0])) {
+        const char *from = dot;
+        while (from > name && from[-1] != '.') {
+            from--;
+        }
+        char word[40];
+        (void)snprintf(word, sizeof word, "%s", title);
+        (void)snprintf(title, bytes, "%.*s %s", (int)(dot - from), from, word);
+    }
+    for (char *c = title; *c != '\0'; c++) {
+        *c = *c == '_' ? ' ' : *c;
+    }
+}
+
+/* What a column is called in words. */
+static void title_of(const char *column, char *text, size_t bytes)
+{
+    static const struct {
+        const char *column, *title;
+    } titles[] = {
+        {"ranks", "GPUs"},
+        {"bytes", "size"},
+        {"exposed_s", "exposed time, from the last arrival on"},
+        {"elapsed_s", "elapsed time, from the first arrival on"},
+        {"bound_s", "lower bound"},
+        {"gap", "elapsed time over the lower bound"},
+        {"busbw_GBps", "bus bandwidth, GB/s"},
+        {"algbw_GBps", "algorithm bandwidth, GB/s"},
+        {"critical_delay_s", "critical delay"},
+        {"ideal_delay_s", "ideal delay"},
+        {"cluster.nic.alpha_s", "start-up time of a message"},
+        {"gpus_per_server", "GPUs a server"},
+    };
+
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
+        if (strcmp(titles[i].column, column) == 0) {
+            (void)snprintf(text, bytes, "%s", titles[i].title);
+            return;
+        }
+    }
+    if (strncmp(column, "arrivals.late[", 14) == 0 && ends_in(column, "delay_s")) {
+        (void)snprintf(text, bytes, "delay of the late GPU");
+    } else if (strchr(column, '.') != NULL) {
+        key_title(column, text, bytes);
+    } else {
+        (void)snprintf(text, bytes, "%s", column);
+    }
+}
+
 /* The column of that name, which is added where it is not there; NULL: no memory, or too many. */
 static cs_data_column *column_for(cs_data *data, const char *name)
 {
@@ -47,9 +128,12 @@ static cs_data_column *column_for(cs_data *data, const char *name)
         return NULL;
     }
     cs_data_column *column = &data->columns[data->n_columns];
-    column->name           = cs_arena_strdup(&data->arena, name);
-    column->values         = CS_NEW(double, data->row_room);
-    if (column->name == NULL || column->values == NULL) {
+    char            title[CS_DATA_TEXT_BYTES];
+    title_of(name, title, sizeof title);
+    column->name   = cs_arena_strdup(&data->arena, name);
+    column->title  = cs_arena_strdup(&data->arena, title);
+    column->values = CS_NEW(double, data->row_room);
+    if (column->name == NULL || column->title == NULL || column->values == NULL) {
         cs_free(column->values);
         column->values = NULL;
         return NULL;
@@ -550,16 +634,6 @@ const char *cs_data_word(const cs_data_column *column, size_t row)
                : column->words[(size_t)column->values[row]];
 }
 
-static bool is_one_of(const char *name, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool cs_data_is_input(const char *name)
 {
     static const char *const inputs[]  = {"algorithm", "collective", "model",
@@ -576,42 +650,6 @@ bool cs_data_is_input(const char *name)
         }
     }
     return !is_one_of(name, neither, sizeof neither / sizeof neither[0]);
-}
-
-const char *cs_data_title(const char *column)
-{
-    static const struct {
-        const char *column, *title;
-    } titles[] = {
-        {"ranks", "GPUs"},
-        {"bytes", "size"},
-        {"exposed_s", "exposed time, from the last arrival on"},
-        {"elapsed_s", "elapsed time, from the first arrival on"},
-        {"bound_s", "lower bound"},
-        {"gap", "elapsed time over the lower bound"},
-        {"busbw_GBps", "bus bandwidth, GB/s"},
-        {"algbw_GBps", "algorithm bandwidth, GB/s"},
-        {"critical_delay_s", "critical delay"},
-        {"ideal_delay_s", "ideal delay"},
-        {"cluster.nic.alpha_s", "start-up time of a message"},
-        {"gpus_per_server", "GPUs a server"},
-    };
-    size_t length = strlen(column);
-
-    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
-        if (strcmp(titles[i].column, column) == 0) {
-            return titles[i].title;
-        }
-    }
-    return length > 7 && strcmp(column + length - 7, "delay_s") == 0 ? "delay of the late GPU"
-                                                                     : column;
-}
-
-static bool ends_in(const char *name, const char *end)
-{
-    size_t length = strlen(name), behind = strlen(end);
-
-    return length >= behind && strcmp(name + length - behind, end) == 0;
 }
 
 cs_status cs_data_parse(const char *name, const char *text, const char *option, double *value_p,

@@ -11,6 +11,7 @@
 /* A column has numbers, or words. */
 typedef struct cs_data_column {
     const char  *name;
+    const char  *title; /* in words: "GPUs", "size", "delay of the late GPU", "uplink bandwidth" */
     bool         has_words;
     double      *values; /* [n_rows]; NAN: nothing there. With words: their places in `words` */
     const char **words;  /* [n_words], each once, in the order of their first rows */
@@ -82,9 +83,6 @@ CS_MUST_CHECK cs_status cs_data_parse(const char *name, const char *text, const 
 /* Is a column what a run was given, and not what came out of it? Options, which follow from the
  * other columns where they were not swept, and scenarios are neither. */
 bool cs_data_is_input(const char *name);
-
-/* What a column is called in words: "GPUs", "size", "delay of the late GPU"; else its name. */
-const char *cs_data_title(const char *column);
 
 /* A number as people read it: "16", "4 MiB", "1.5 ms", by the end of the column's name. */
 enum { CS_DATA_TEXT_BYTES = 64 };

@@ -55,6 +55,7 @@ static void add_begin(const cs_skew *skew, cs_text *begin)
     if (skew->straggler_delay_s.mean.value > 0) {
         cs_text_add(begin, ", on average %s behind all others", delay);
     }
+    cs_text_add(begin, ":");
 }
 
 /* Those that are last most often come first where there are too many. */

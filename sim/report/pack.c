@@ -30,7 +30,9 @@ void cs_base64(cs_text *text, const unsigned char *bytes, size_t n)
         line[used + 3] = digits[three & 63];
         if (i + 2 >= n) {
             line[used + 3] = '=';
-            line[used + 2] = i + 1 < n ? line[used + 2] : '=';
+        }
+        if (i + 1 >= n) {
+            line[used + 2] = '=';
         }
         used += 4;
         if (used == sizeof line) {

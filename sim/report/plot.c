@@ -267,7 +267,7 @@ static void value_text(const cs_data_column *column, double value, char text[VAL
     } else if (strcmp(column->name, "bytes") == 0) {
         (void)snprintf(text, VALUE_BYTES, "%s", number);
     } else {
-        (void)snprintf(text, VALUE_BYTES, "%.60s %s", cs_data_title(column->name), number);
+        (void)snprintf(text, VALUE_BYTES, "%.60s %s", column->title, number);
     }
 }
 
@@ -546,7 +546,7 @@ static void add_key(const drawing *d, const bool *drawn, bool has_bound, bool ha
         if (d->n_series > 0) {
             value_text(d->series, d->all_series[s], word);
         } else {
-            (void)snprintf(word, sizeof word, "%s", cs_data_title(d->y->name));
+            (void)snprintf(word, sizeof word, "%s", d->y->title);
         }
         cs_text_add(d->out, " title ");
         cs_gnuplot_quoted(d->out, word);
@@ -686,7 +686,7 @@ static int most_ticks(const drawing *d, const cs_plot *plot, size_t columns)
 static void add_axes(const drawing *d, const cs_plot *plot, size_t columns)
 {
     cs_text_add(d->out, "set xlabel ");
-    cs_gnuplot_quoted(d->out, cs_data_title(d->x->name));
+    cs_gnuplot_quoted(d->out, d->x->title);
     cs_text_add(d->out, "\n%s%s", d->log_x ? "set logscale x\n" : "",
                 d->log_y ? "set logscale y\n" : "");
     if (d->log_x) {
@@ -724,11 +724,11 @@ static void add_y_axis(const drawing *d, bool is_ratio)
 static void name_curves(const drawing *d, bool is_ratio, char *what, size_t bytes)
 {
     if (is_ratio) {
-        const char *title = cs_data_title(d->y->name);
+        const char *title = d->y->title;
         (void)snprintf(what, bytes, "%.*s over that of %.60s", (int)strcspn(title, ","), title,
                        d->asked->ratio_to);
     } else {
-        (void)snprintf(what, bytes, "%.80s", cs_data_title(d->y->name));
+        (void)snprintf(what, bytes, "%.80s", d->y->title);
     }
     what[0] = (char)(what[0] >= 'a' && what[0] <= 'z' ? what[0] - 'a' + 'A' : what[0]);
 }
@@ -934,7 +934,7 @@ static void add_map_axes(const drawing *d, const map *m, const cs_plot *plot, si
 
     add_axes(d, plot, columns);
     cs_text_add(d->out, "set ylabel ");
-    cs_gnuplot_quoted(d->out, cs_data_title(d->y->name));
+    cs_gnuplot_quoted(d->out, d->y->title);
     cs_text_add(d->out, "\nset xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n",
                 border(m->xs, m->n_x, 0, d->log_x, d->low_x / 2),
                 border(m->xs, m->n_x, m->n_x, d->log_x, d->low_x / 2),

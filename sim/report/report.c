@@ -126,7 +126,7 @@ static void add_fixed(making *m)
         }
         cs_text_add(json, n++ > 0 ? ",{\"name\":" : "{\"name\":");
         cs_text_add_json_string(json, c->name);
-        add_key(json, "label", cs_data_title(c->name));
+        add_key(json, "label", c->title);
         add_key(json, "unit",
                 cs_page_unit_name(c->has_words ? CS_PAGE_WORD : cs_page_unit_of(c->name)));
         cs_text_add(json, ",\"value\":");

@@ -29,7 +29,7 @@ static cs_status find_dims(cs_sweep *s, cs_error *err)
         }
         cs_sweep_dim *dim = &s->dims[s->n_dims++];
         dim->name         = c->name;
-        dim->label        = cs_data_title(c->name);
+        dim->label        = c->title;
         dim->unit         = c->has_words ? CS_PAGE_WORD : cs_page_unit_of(c->name);
         dim->n            = cs_data_values(s->data, c, NULL, 0);
         dim->values       = CS_ARENA_NEW(&s->arena, double, dim->n);
@@ -368,7 +368,7 @@ cs_status cs_sweep_choose(const cs_sweep *s, const char *text, size_t *setting_p
         const cs_sweep_dim *d        = &s->dims[i];
         bool                is_large = d->unit == CS_PAGE_BYTES || d->unit == CS_PAGE_S;
         wanted[i]                    = (uint32_t)(d->words != NULL ? d->n - 1
-                                                  : is_large       ? 3 * (d->n - 1) / 4
+                                                  : is_large       ? (3 * (d->n - 1) + 2) / 4
                                                                    : (d->n - 1) / 2);
     }
     while (text != NULL && *text != '\0') {

@@ -325,7 +325,7 @@ static bool place_lanes(drawing *d, lanes *l)
 
 static cs_status find_lanes(drawing *d, cs_error *err)
 {
-    size_t n_ports = 2 * CS_FABRICS * (size_t)d->n_ends;
+    size_t n_ports = (size_t)d->n_ends * CS_FABRICS * 2;
     lanes  l       = {.first = CS_ARENA_NEW(&d->arena, uint32_t, n_ports)};
 
     d->lanes[0] = CS_ARENA_NEW(&d->arena, uint32_t, d->n);

@@ -183,18 +183,22 @@ static cs_status add_subtitle(const picture *p, cs_error *err)
     return status;
 }
 
-static cs_status add_head(const picture *p, cs_error *err)
+enum { TITLE_BYTES = 256 };
+
+static void title_of(const picture *p, char title[TITLE_BYTES])
 {
     const cs_result *r = &p->grid->result;
     double           unit_s;
     const char      *unit = cs_time_unit(p->until_s, &unit_s);
 
-    cs_text_add(p->out,
-                "<text class=\"t\" x=\"%.1f\" y=\"24\">%s %s: %u ranks, %llu bytes, %llu messages, "
-                "%.6g %s</text>\n",
-                MARGIN, r->algorithm, r->collective, (unsigned)r->ranks,
-                (unsigned long long)r->bytes, (unsigned long long)r->transfers,
-                r->elapsed_s / unit_s, unit);
+    (void)snprintf(title, TITLE_BYTES, "%s %s: %u ranks, %llu bytes, %llu messages, %.6g %s",
+                   r->algorithm, r->collective, (unsigned)r->ranks, (unsigned long long)r->bytes,
+                   (unsigned long long)r->transfers, r->elapsed_s / unit_s, unit);
+}
+
+static cs_status add_head(const picture *p, const char *title, cs_error *err)
+{
+    cs_text_add(p->out, "<text class=\"t\" x=\"%.1f\" y=\"24\">%s</text>\n", MARGIN, title);
     return add_subtitle(p, err);
 }
 
@@ -334,11 +338,13 @@ static void add_box(const picture *p, const cs_grid_bar *bar)
 static cs_status draw(const picture *p, cs_error *err)
 {
     double width = LEFT + p->width + 2 * MARGIN, height = p->bottom + AXIS;
+    char   title[TITLE_BYTES];
 
-    cs_svg_begin(p->out, width, height);
+    title_of(p, title);
+    cs_svg_begin(p->out, width, height, title);
     add_style(p);
     cs_svg_background(p->out);
-    cs_status status = add_head(p, err);
+    cs_status status = add_head(p, title, err);
     (void)legend(p, true);
     add_rows(p);
     add_axis(p);

@@ -43,7 +43,9 @@ cs_status cs_config_new(cs_config **config_p, cs_error *err)
 
 static void free_calibration(cs_config *config)
 {
-    if (config->lender == NULL || config->calibration != config->lender->calibration) {
+    bool is_lent = config->lender != NULL && config->calibration == config->lender->calibration;
+
+    if (!is_lent && config->host == NULL) {
         cs_calibration_free(config->calibration);
     }
     config->calibration = NULL;
@@ -63,7 +65,9 @@ void cs_config_free(cs_config *config)
     json_decref(config->tree);
     free_calibration(config);
     if (config->lender == NULL) {
-        cs_file_cache_free(config->files);
+        if (config->host == NULL) {
+            cs_file_cache_free(config->files);
+        }
         cs_free(config->text);
         cs_free(config->input);
     }
@@ -87,6 +91,21 @@ static char *path_beside(const char *input, const char *path)
     return joined;
 }
 
+/* The calibration of the host, where it is the one that is named. */
+static cs_status borrow_calibration(cs_config *config, const char *name, cs_error *err)
+{
+    const char *own = cs_config_text(config->host, "calibration");
+
+    if (own == NULL || strcmp(own, name) != 0) {
+        return CS_FAIL(err, CS_ENOTSUP, "calibration",
+                       "'%.80s' would be a file, and none is read here but those of the "
+                       "configuration that is served",
+                       name);
+    }
+    config->calibration = config->host->calibration;
+    return CS_OK;
+}
+
 /* Load what the key "calibration" names, if it is a text. */
 static cs_status load_calibration(cs_config *config, const char *input, cs_error *err)
 {
@@ -95,6 +114,9 @@ static cs_status load_calibration(cs_config *config, const char *input, cs_error
     free_calibration(config);
     if (name == NULL) {
         return CS_OK;
+    }
+    if (config->host != NULL) {
+        return borrow_calibration(config, name, err);
     }
     char *path = path_beside(input, name);
     if (path == NULL) {
@@ -195,13 +217,19 @@ static cs_status fill_config(cs_config *config, const char *text, size_t length,
                : cs_config_locate_error(config, &wrong, false, CS_NO_POINT, err);
 }
 
+/* `host` as in the configuration. */
 static cs_status read_config(const char *text, size_t length, const char *name,
-                             cs_config **config_p, cs_error *err)
+                             const cs_config *host, cs_config **config_p, cs_error *err)
 {
     cs_config *config = NULL;
 
     CS_TRY(cs_config_new(&config, err));
     assert(config != NULL);
+    if (host != NULL) {
+        cs_file_cache_free(config->files);
+        config->files = host->files;
+        config->host  = host;
+    }
     cs_status status = fill_config(config, text, length, name, err);
     if (status != CS_OK) {
         cs_config_free(config);
@@ -213,13 +241,94 @@ static cs_status read_config(const char *text, size_t length, const char *name,
 
 cs_status cs_config_load(const char *path, cs_config **config_p, cs_error *err)
 {
-    return read_config(NULL, 0, path, config_p, err);
+    return read_config(NULL, 0, path, NULL, config_p, err);
 }
 
 cs_status cs_config_parse(const char *json, size_t length, const char *name, cs_config **config_p,
                           cs_error *err)
 {
-    return read_config(json, length, name, config_p, err);
+    return read_config(json, length, name, NULL, config_p, err);
+}
+
+cs_status cs_config_parse_guest(const char *json, size_t length, const cs_config *host,
+                                cs_config **config_p, cs_error *err)
+{
+    const char *name = host->input != NULL ? host->input : "request";
+
+    return read_config(json, length, name, host, config_p, err);
+}
+
+/* Build a scenario for the files that it reads. */
+static cs_status read_files_of(const cs_config *config, size_t index, cs_error *err)
+{
+    cs_case   c      = {0};
+    cs_error  wrong  = {0};
+    cs_status status = cs_config_try_case(config, index, &c, &wrong);
+
+    cs_case_free(&c);
+    if (status != CS_OK && !cs_status_is_refusal(status)) {
+        return cs_config_case(config, index, &c, err);
+    }
+    return CS_OK;
+}
+
+cs_status cs_config_close_files(const cs_config *config, cs_error *err)
+{
+    const cs_axes *axes = &config->axes;
+    size_t         n    = cs_axes_count(axes);
+
+    for (size_t i = 0; n <= CS_CONFIG_MANY_CASES && i < n; i++) {
+        CS_TRY(read_files_of(config, i, err));
+    }
+    for (size_t a = 0; n > CS_CONFIG_MANY_CASES && a < axes->n_axes; a++) {
+        for (size_t d = 0; d < json_array_size(axes->axes[a].values); d++) {
+            CS_TRY(read_files_of(config, cs_axes_point(axes, a, d), err));
+        }
+    }
+    cs_file_cache_close(config->files);
+    return CS_OK;
+}
+
+/* The values of an axis as they can be read again: "all" in the place of those it stands for. */
+static json_t *written_values(const cs_axis *axis)
+{
+    json_t *values = json_array();
+    bool    is_ok  = values != NULL;
+
+    for (size_t i = 0; i < axis->n_named && is_ok; i++) {
+        is_ok = json_array_append(values, json_array_get(axis->values, i)) == 0;
+    }
+    if (is_ok && axis->n_named < json_array_size(axis->values)) {
+        is_ok = json_array_append_new(values, json_string(CS_ALL_ALGORITHMS)) == 0;
+    }
+    if (!is_ok) {
+        json_decref(values);
+    }
+    return is_ok ? values : NULL;
+}
+
+cs_status cs_config_json(const cs_config *config, size_t indent, cs_text *text, cs_error *err)
+{
+    const cs_axes *axes  = &config->axes;
+    json_t        *tree  = json_copy(config->tree);
+    json_t        *sweep = json_object();
+    bool           is_ok = tree != NULL && sweep != NULL;
+
+    for (size_t i = 0; i < axes->n_axes && is_ok; i++) {
+        is_ok = json_object_set_new(sweep, axes->axes[i].path, written_values(&axes->axes[i])) == 0;
+    }
+    if (is_ok && axes->n_axes > 0) {
+        is_ok = json_object_set(tree, "sweep", sweep) == 0;
+    }
+    char *dump = is_ok ? json_dumps(tree, indent > 0 ? JSON_INDENT(indent) : JSON_COMPACT) : NULL;
+    if (dump != NULL) {
+        cs_text_add(text, "%s", dump);
+    }
+    json_decref(sweep);
+    json_decref(tree);
+    bool is_done = dump != NULL && !text->failed;
+    cs_free(dump);
+    return is_done ? CS_OK : CS_NO_MEMORY(err, "a configuration");
 }
 
 /* Remember who set a path. `appended` is the index that an append got. */

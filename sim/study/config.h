@@ -20,6 +20,26 @@ CS_MUST_CHECK cs_status cs_config_at(const cs_config *config, size_t index, cs_c
 CS_MUST_CHECK cs_status cs_config_complete(cs_config *config, const cs_config *other,
                                            cs_error *err);
 
+/* ---- for whoever answers strangers ---- */
+
+/* Read every file that the configuration names, and none from now on: scenarios of it and of its
+ * guests that name another one are refused (CS_ENOTSUP). Of a sweep of more scenarios than
+ * CS_CONFIG_MANY_CASES, those that one value of an axis beside the first ones of all others
+ * brings. */
+enum { CS_CONFIG_MANY_CASES = 4096 };
+CS_MUST_CHECK cs_status cs_config_close_files(const cs_config *config, cs_error *err);
+
+/* Read a configuration that may name files of `host` alone, whose files are closed; names of files
+ * are looked for beside that of the host. It must not outlive the host. */
+CS_MUST_CHECK cs_status cs_config_parse_guest(const char *json, size_t length,
+                                              const cs_config *host, cs_config **config_p,
+                                              cs_error *err);
+
+/* Add the configuration as it is now, with its sweep, as JSON: with so many blanks for each depth,
+ * or (0) in a line. */
+CS_MUST_CHECK cs_status cs_config_json(const cs_config *config, size_t indent, cs_text *text,
+                                       cs_error *err);
+
 /* Is there an axis over that path? */
 bool cs_config_has_axis(const cs_config *config, const char *path);
 

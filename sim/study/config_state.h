@@ -76,6 +76,10 @@ struct cs_config {
     /* The configuration of which it is one point, which lends it input, text, files and
      * calibration; NULL: they are its own. */
     const cs_config *lender;
+
+    /* The configuration whose files are the only ones that may be read: `files` are its own, and so
+     * is `calibration`. NULL: any may. */
+    const cs_config *host;
 };
 
 /* Find the origin of the value at the path `from->where`. Copy the error to `err` with the

@@ -36,7 +36,8 @@ static void claim_tables(const cs_command *command)
 {
     for (const cs_arg_table *t = command->tables; t->args != NULL; t++) {
         for (const cs_arg *a = t->args; a->name != NULL; a++) {
-            FUZZ_CLAIM(a->field.name != NULL || a->sets.path != NULL || a->is_help);
+            FUZZ_CLAIM(a->field.name != NULL || a->sets.path != NULL || a->is_help ||
+                       (!cs_arg_is_option(a) && a->help[0] != '\0'));
             FUZZ_CLAIM(t->object + a->field.offset < JOB_BYTES);
             FUZZ_CLAIM(a->sets.path == NULL || t->config + sizeof(cs_config_choice) <= JOB_BYTES);
         }

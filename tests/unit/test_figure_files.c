@@ -145,6 +145,11 @@ Test(figure_files, files_are_whole_and_the_same_each_time)
     }
     if (drawn) {
         cr_assert_not_null(strstr(after[2], "</svg>"));
+        cr_expect_not_null(strstr(
+            after[2], "<title>time over the delay of the last rank, 8 ranks, 4 GiB, all algorithms"
+                      "</title>"));
+        cr_expect_null(strstr(after[2], "<title>Gnuplot"));
+        cr_expect_null(strstr(after[2], "<title>gnuplot_plot"));
         cr_assert_eq(memcmp(after[3], "\x89PNG\r\n", 6), 0);
         cr_assert_eq(memcmp(after[3] + n_after[3] - 8, "IEND", 4), 0);
     }
@@ -456,6 +461,8 @@ static void redraw(const cs_figure_request *request, const char *name)
         return;
     }
     read_figure(name, "svg", &svg, &length);
+    cr_expect_not_null(strstr(svg, "<title>a figure redrawn with cluster.nic.bandwidth=37GB/s"),
+                       "%s", name);
     for (size_t i = 0; i < sizeof papers / sizeof papers[0]; i++) {
         if (!is_subject(name, papers[i])) {
             cr_expect_null(strstr(svg, papers[i]), "%s says '%s'", name, papers[i]);

@@ -4,7 +4,9 @@
  * runs out is an error. */
 #include "base/alloc.h"
 #include "campaign/thread_pool.h"
+#include "cs/algorithm.h"
 #include "figure_setup.h"
+#include "output/look.h"
 
 #include <dirent.h>
 #include <jansson.h>
@@ -929,6 +931,77 @@ Test(own_figures, a_wrong_digit_of_a_reference_is_noticed)
                      data.n_failed > 0 ? data.checks.data : "");
         cs_figure_data_free(&data);
     }
+}
+
+/* ---- one colour, dash and mark for an algorithm ---- */
+
+/* Every script knows the look of every algorithm, as the table has it. */
+Test(figures, scripts_know_the_look_of_every_algorithm)
+{
+    cs_figure_data data = {0};
+    cs_error       err  = {0};
+
+    cr_assert_eq(compute_figure(small_figure, &data, &err), CS_OK, "%s", err.message);
+    for (size_t i = 0; cs_algorithms[i] != NULL; i++) {
+        const cs_look *look = cs_look_of(cs_algorithms[i]->name);
+        char           text[200];
+        (void)snprintf(text, sizeof text, "\ncol_%s = 0x%06X; ls_%s = ", cs_algorithms[i]->name,
+                       (unsigned)look->light, cs_algorithms[i]->name);
+        cr_expect_not_null(strstr(data.script.data, text), "%s", text);
+        (void)snprintf(text, sizeof text, " lc rgb col_%s lw ", cs_algorithms[i]->name);
+        const char *style = strstr(data.script.data, text);
+        cr_assert_not_null(style, "%s", text);
+        (void)snprintf(text, sizeof text,
+                       look->dash[0] != '\0' ? " dt (%s) pt %d " : " dt 1%s pt %d ", look->dash,
+                       look->point);
+        const char *found = strstr(style, text);
+        cr_expect(found != NULL && found < strchr(style, '\n'), "%s:%s", cs_algorithms[i]->name,
+                  text);
+    }
+    cs_figure_data_free(&data);
+}
+
+/* A colour of an algorithm as a number of its own, or a line style by its number. */
+static bool has_look_of_its_own(const char *script)
+{
+    for (const char *at = script; *at != '\0'; at++) {
+        bool     is_number = strncmp(at, "0x", 2) == 0, is_style = strncmp(at, " ls ", 4) == 0;
+        char    *end   = NULL;
+        unsigned value = (unsigned)strtoul(at + (is_number ? 2 : 1), &end, 16);
+        if (is_style && at[4] >= '0' && at[4] <= '9') {
+            return true;
+        }
+        for (size_t i = 0; (is_number || *at == '#') && cs_looks[i].algorithm != NULL; i++) {
+            if (value == cs_looks[i].light || value == cs_looks[i].dark) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* What algorithms look like stands in the table alone. */
+Test(figures, scripts_have_no_colours_of_algorithms_of_their_own)
+{
+    DIR *dir = opendir(FIGURES);
+    int  n   = 0;
+
+    cr_assert(has_look_of_its_own("lc rgb '#0072B2'") && has_look_of_its_own("plot 1 ls 3"));
+    cr_assert_not(has_look_of_its_own("lc rgb '#E4E4E4' ls ls_ring"));
+    cr_assert_not_null(dir);
+    for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+        size_t length = strlen(entry->d_name);
+        char   path[512], *text = NULL;
+        if (length > 3 && strcmp(entry->d_name + length - 3, ".gp") == 0) {
+            (void)snprintf(path, sizeof path, "%s/%s", FIGURES, entry->d_name);
+            cr_assert_eq(cs_file_read(path, 1 << 20, &text, &length, NULL), CS_OK);
+            cr_expect_not(has_look_of_its_own(text), "%s", path);
+            cs_free(text);
+            n++;
+        }
+    }
+    closedir(dir);
+    cr_expect_gt(n, 30);
 }
 
 /* ---- memory ---- */

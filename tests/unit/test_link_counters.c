@@ -194,7 +194,8 @@ Test(link_counters, the_timeline_has_tracks)
     double        queue = -1, most = 0, time_us = 0;
 
     cr_assert_eq(run(&f, CS_SAMPLE_AUTO, NULL), CS_OK);
-    cr_assert_eq(cs_chrome_trace(&f.recording, &f.scene.scenario, &f.counters, &text, NULL), CS_OK);
+    cr_assert_eq(cs_chrome_trace(&f.recording, &f.scene.scenario, &f.counters, NULL, &text, NULL),
+                 CS_OK);
     json_t *json = json_loads(text.data, 0, NULL), *events = json_object_get(json, "traceEvents");
     json_array_foreach(events, i, event)
     {
@@ -265,7 +266,7 @@ Test(link_counters, tracks_fall_between_samples)
            "\"ts\":5.000000,\"name\":\"queue NIC out of rank 0\",\"args\":{\"bytes\":0}}",
            "\"ts\":5.000000,\"name\":\"paused NIC out of rank 0\",\"args\":{\"share\":0}}"};
 
-    cr_assert_eq(cs_chrome_trace(&recording, &scenario, &counters, &text, NULL), CS_OK);
+    cr_assert_eq(cs_chrome_trace(&recording, &scenario, &counters, NULL, &text, NULL), CS_OK);
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         cr_expect_not_null(strstr(text.data, want[i]), "%s not in %s", want[i], text.data);
     }
@@ -292,7 +293,7 @@ Test(link_counters, a_timeline_has_tracks_of_some_links)
         links[l]   = (cs_link_counts){.packets = 1, .deepest_bytes = l};
         samples[l] = (cs_link_sample){.link = l, .bytes = 1000};
     }
-    cr_assert_eq(cs_chrome_trace(&recording, &scenario, &counters, &text, NULL), CS_OK);
+    cr_assert_eq(cs_chrome_trace(&recording, &scenario, &counters, NULL, &text, NULL), CS_OK);
     for (const char *at = text.data; (at = strstr(at, "\"args\":{\"GB/s\":1}")) != NULL; at++) {
         n++;
     }
@@ -337,7 +338,8 @@ Test(link_counters, any_allocation_may_fail)
         cs_alloc_fail_after(passes);
         status = run(&f, 1e-6, &err);
         if (status == CS_OK) {
-            status = cs_chrome_trace(&f.recording, &f.scene.scenario, &f.counters, &text, &err);
+            status =
+                cs_chrome_trace(&f.recording, &f.scene.scenario, &f.counters, NULL, &text, &err);
         }
         if (status == CS_OK) {
             status = cs_link_counters_table(&text, &f.counters, 1, 3, &err);

@@ -83,6 +83,28 @@ Test(report, numbers_have_three_digits_and_a_unit)
     cr_expect_eq(cs_page_unit_of("ranks"), CS_PAGE_COUNT);
 }
 
+Test(report, columns_of_swept_keys_have_titles_in_words)
+{
+    static const char *const titles[][2] = {
+        {"cluster.topology.uplink_bandwidth_Bps", "uplink bandwidth"},
+        {"cluster.nic.bandwidth_Bps", "nic bandwidth"},
+        {"algorithm.options.segments", "segments"},
+        {"arrivals.late[0].delay_s", "delay of the late GPU"},
+        {"faults[0].slowdown", "slowdown"},
+        {"ranks", "GPUs"},
+        {"plain_s", "plain_s"},
+    };
+
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
+        char    json[128];
+        cs_data data = {0};
+        (void)snprintf(json, sizeof json, "[{\"%s\":1}]", titles[i][0]);
+        take(&data, json);
+        cr_expect_str_eq(data.columns[0].title, titles[i][1]);
+        cs_data_free(&data);
+    }
+}
+
 static const char grid[] =
     "[{\"algorithm\":\"ring\",\"ranks\":8,\"bytes\":1024,\"exposed_s\":4e-3},"
     "{\"algorithm\":\"rhd\",\"ranks\":8,\"bytes\":1024,\"exposed_s\":2e-3},"
@@ -158,7 +180,7 @@ Test(report, the_setting_that_is_shown_first_can_be_chosen)
     cr_expect_eq(cs_sweep_choose(&s, "ranks=16,bytes=2K", &at, &err), CS_OK, "%s", err.message);
     cr_expect_eq(at, 3);
     cr_expect_eq(cs_sweep_choose(&s, "ranks=9", &at, &err), CS_OK);
-    cr_expect_eq(at, 0, "the nearest of the first size");
+    cr_expect_eq(at, 1, "the nearest number of ranks, and the larger size");
     cr_expect_eq(cs_sweep_choose(&s, "ranks", &at, &err), CS_EINVAL);
     cr_expect(strstr(err.message, "COLUMN=VALUE") != NULL);
     err = (cs_error){0};

@@ -195,6 +195,33 @@ static void expect_recording(const view *v, const char *model)
     cs_arena_free(&arena);
 }
 
+/* What the ranks' ports are said to have sent is what they sent. */
+static void expect_use(const view *v)
+{
+    const json_t *rows = json_object_get(json_object_get(v->json, "links"), "rows"), *row;
+    double        sent = 0, want = 0, ranks = number(v->json, "ranks");
+    size_t        r;
+
+    json_array_foreach(rows, r, row)
+    {
+        const char *name  = json_string_value(json_object_get(row, "name"));
+        bool        sends = strstr(name, " send") != NULL || strstr(name, "→") != NULL;
+        double      bytes = number(row, "busy") * number(row, "capacity_Bps");
+        sent += sends && strcmp(json_string_value(json_object_get(row, "kind")), "link") != 0
+                    ? bytes * number(v->json, "elapsed_s")
+                    : 0;
+    }
+    for (size_t k = 0; k < v->n; k++) {
+        const json_t *sizes = json_object_get(v->json, "sizes");
+        double        bytes = json_number_value(json_array_get(sizes, (size_t)v->columns[SIZE][k]));
+        bool          back  = strcmp(word(v, "ops", v->columns[OP][k]), "exchange") == 0;
+        want += v->columns[FROM][k] < ranks ? bytes : 0;
+        want += back && v->columns[TO][k] < ranks ? bytes : 0;
+    }
+    cr_assert_float_eq(sent, want, 1e-6 * want, "%s: %.17g bytes, not %.17g", ct_scene_text(&scene),
+                       sent, want);
+}
+
 /* Causes stand before what waited for them and had ended, but for a tick. */
 static void expect_causes(const view *v)
 {
@@ -272,6 +299,7 @@ Test(report_timeline, columns_are_the_recording)
             view v = open_view(model, 1000000);
             expect_recording(&v, model);
             expect_lanes(&v);
+            expect_use(&v);
             if (model == NULL) {
                 expect_causes(&v);
                 expect_path(&v);
@@ -299,6 +327,80 @@ Test(report_timeline, exchanges_are_one_transfer)
     cr_expect_eq(number(v.json, "ends"), 8);
     cr_expect_eq(json_array_size(json_object_get(v.json, "fabrics")), 1);
     close_view(&v);
+}
+
+/* Messages without bytes take no time where there is no start-up: they begin with what they waited
+ * for, which may stand behind them then. */
+Test(report_timeline, causes_that_stand_behind_are_none)
+{
+    size_t n_behind = 0;
+
+    ct_scene_set(&scene, "ring", CS_ALLGATHER, 8, 1); /* rank 7, which is late, brings nothing */
+    scene.scenario.cluster.fabrics[CS_NIC].alpha_s = 0;
+    scene.arrival_s[7]                             = 1e-6;
+    scene.scenario.arrival_s                       = scene.arrival_s;
+    ct_scene_ready(&scene);
+    view v = open_view(NULL, 100000);
+    expect_recording(&v, NULL);
+    for (size_t k = 0; k < v.n; k++) {
+        n_behind += v.columns[WHY][k] == 0 &&
+                    strcmp(word(&v, "waits", v.columns[WAIT][k]), "its data") == 0;
+        cr_expect_leq(v.columns[WHY][k], (double)k);
+    }
+    cr_expect_gt(n_behind, 0);
+    close_view(&v);
+}
+
+/* The schedule with the ends of every exchange the other way round, which is the same schedule. */
+static void turned_block(void *state, cs_block *block)
+{
+    scene.algorithm->next_block(state, block);
+    for (size_t i = 0; i < block->count; i++) {
+        cs_transfer      *t   = &block->transfers[i];
+        const cs_transfer was = *t;
+        static const struct {
+            uint8_t a, b;
+        } pairs[] = {{CS_OWN_SRC, CS_OWN_DST}, {CS_DONE_SRC, CS_DONE_DST}};
+        if (cs_transfer_op(t) != CS_OP_EXCHANGE) {
+            continue;
+        }
+        t->src      = was.dst;
+        t->dst      = was.src;
+        t->src_slot = was.dst_slot;
+        t->dst_slot = was.src_slot;
+        for (int k = 0; k < 2; k++) {
+            t->flags = (uint8_t)(t->flags & ~(pairs[k].a | pairs[k].b));
+            t->flags |= (was.flags & pairs[k].a) != 0 ? pairs[k].b : 0;
+            t->flags |= (was.flags & pairs[k].b) != 0 ? pairs[k].a : 0;
+        }
+    }
+}
+
+/* Exchanges beside messages in one direction, on ports that are shared. */
+Test(report_timeline, exchanges_lie_in_one_lane_of_both_directions)
+{
+    static const char *const names[] = {"stragglar", "merged_rhd", "broadcast"};
+    const cs_timeline_name   name    = {"exchanges", -1};
+    ct_rng                   rng     = ct_rng_for(1603);
+
+    for (int i = 0; i < 45; i++) {
+        const cs_algorithm *algorithm = NULL;
+        cr_assert_eq(cs_algorithm_find(names[i % 3], &algorithm, NULL), CS_OK);
+        ct_scene_random(&scene, algorithm, &rng);
+        for (int is_turned = 0; is_turned < 2; is_turned++) {
+            view         v      = {0};
+            cs_error     err    = {0};
+            cs_algorithm turned = *scene.algorithm;
+            cs_job       job    = ct_scene_job(&scene, i % 2 == 0 ? "loggp" : "flow");
+            turned.next_block   = turned_block;
+            job.algorithm       = is_turned ? &turned : job.algorithm;
+            cr_assert_eq(cs_timeline_json_most(&v.text, &job, &name, 1000000, &err), CS_OK, "%s",
+                         err.message);
+            parse(&v);
+            expect_lanes(&v);
+            close_view(&v);
+        }
+    }
 }
 
 /* All send to one at once: its port has a sub-lane for each of them. */
@@ -629,6 +731,57 @@ Test(report_timeline, path_and_late_ranks_stay_whole)
     }
 }
 
+/* The port of GPU 9 is slow for a while: it is as late ranks are. One that is slow when all is over
+ * is as any other, of which the first ones stay. */
+Test(report_timeline, slow_ranks_stay_whole)
+{
+    for (int is_over = 0; is_over < 2; is_over++) {
+        ct_scene_set(&scene, "ring", CS_ALLREDUCE, 16, 1 << 20);
+        scene.capacity[0]         = is_over ? (cs_capacity){9, 2, 100, 101, false}
+                                            : (cs_capacity){9, 1.0001, 0, 1e-9, false};
+        scene.scenario.capacity   = scene.capacity;
+        scene.scenario.n_capacity = 1;
+        ct_scene_ready(&scene);
+        view v = open_view(NULL, 95);
+        cr_expect_eq(count_of(&v, 9) == 60, !is_over);
+        cr_expect_eq(json_array_size(json_object_get(v.json, "slow")), is_over ? 0 : 1);
+        close_view(&v);
+    }
+}
+
+/* A tree: the path is that of the root's messages; those of the next rank, which has as many, stay,
+ * not those of many leaves. */
+Test(report_timeline, busy_ranks_stay_whole)
+{
+    ct_scene_set(&scene, "binomial", CS_BROADCAST, 64, 1 << 20);
+    ct_scene_ready(&scene);
+    view all = open_view(NULL, 63), v = open_view(NULL, 14);
+    cr_assert_eq(all.n, 63);
+    cr_assert(count_of(&all, 0) == 6 && count_of(&all, 32) == 6);
+    cr_expect(count_of(&v, 0) == 6 && count_of(&v, 32) == 6);
+    cr_expect_eq(v.n, 14, "%zu", v.n);
+    close_view(&all);
+    close_view(&v);
+}
+
+/* Busy is who is busy for long: all send as often, but server 9 does it at half the rate. */
+Test(report_timeline, busy_is_counted_in_seconds)
+{
+    ct_scene_set(&scene, "ring", CS_ALLREDUCE, 16, 1 << 20);
+    for (uint32_t server = 0; server < 16; server++) {
+        for (uint32_t f = 0; f < CS_FABRICS; f++) {
+            scene.servers[server].bandwidth_Bps[f] = server == 9 ? 225e9 : 450e9;
+        }
+    }
+    cs_cluster_set_servers(&scene.scenario.cluster, scene.servers);
+    ct_scene_ready(&scene);
+    view v = open_view(NULL, 95);
+    cr_expect_eq(count_of(&v, 9), 60);
+    const char *thinned = json_string_value(json_object_get(v.json, "thinned"));
+    cr_expect_not_null(strstr(thinned, "and all of 2 of 16 GPUs"), "%s", thinned);
+    close_view(&v);
+}
+
 /* A path longer than the limit: its end. */
 Test(report_timeline, a_long_path_keeps_its_end)
 {
@@ -683,6 +836,35 @@ Test(report_timeline, a_wrong_schedule_is_refused)
     job.verify         = false;
     cr_assert_eq(cs_timeline_json(&text, &job, &name, &err), CS_EWRONG);
     cr_expect(err.message[0] != '\0');
+    cs_text_free(&text);
+}
+
+/* One server whose switch adds up, with more ends than 16 bits hold. */
+Test(report_timeline, too_many_ends_are_refused)
+{
+    static cs_scenario     many;
+    const cs_timeline_name name  = {"many", -1};
+    const cs_algorithm    *nvls  = NULL;
+    const cs_model        *model = NULL;
+    cs_text                text  = {0};
+    cs_error               err   = {0};
+    cs_job                 job   = {0};
+
+    many = (cs_scenario){
+        .collective = CS_ALLREDUCE,
+        .bytes      = 1 << 20,
+        .cluster    = {.n_ranks         = 65536,
+                       .gpus_per_server = 65536,
+                       .fabrics         = {{CS_SWITCHED, 3e-6, 450e9}, {CS_SWITCHED, 1e-6, 900e9}}}};
+    cr_assert_eq(cs_algorithm_find("nvls", &nvls, NULL), CS_OK);
+    cr_assert_eq(cs_model_find("alpha-beta", &model, NULL), CS_OK);
+    job.scenario = many;
+    cs_job_set_algorithm(&job, nvls, NULL);
+    cs_job_set_model(&job, model, NULL);
+    cr_assert_eq(cs_field_set(nvls->options, &job.options, "heads", "1", "heads", &err), CS_OK,
+                 "%s", err.message);
+    cr_expect_eq(cs_timeline_json(&text, &job, &name, &err), CS_ENOTSUP, "%s", err.message);
+    cr_expect_not_null(strstr(err.message, "65537 ranks and switches"), "%s", err.message);
     cs_text_free(&text);
 }
 

@@ -109,3 +109,24 @@ Test(statistics, no_confidence_no_intervals)
     cr_expect(isnan(s.mean.value) && isnan(s.p95.high) && isnan(s.stddev) && isnan(s.max));
     cr_expect_float_eq(cs_student_t(7, 0.95), 2.364624251, 1e-8);
 }
+
+/* The same numbers as one by one, from the least to the largest. */
+Test(statistics, many_quantiles_are_the_single_ones)
+{
+    double x[] = {5, 1, 4, 1.5, 9, 2.5, 7}, q[101];
+
+    cs_sort_samples(x, 7);
+    for (size_t i = 1; i < 7; i++) {
+        cr_expect_geq(x[i], x[i - 1]);
+    }
+    for (size_t n = 1; n <= 7; n++) {
+        cs_quantiles_of(x, n, q, 101);
+        for (size_t k = 0; k <= 100; k++) {
+            cr_expect_eq(q[k], cs_estimate_quantile(x, n, (double)k / 100, 0).value);
+        }
+        cr_expect_eq(q[0], x[0]);
+        cr_expect_eq(q[100], x[n - 1]);
+    }
+    cs_quantiles_of(x, 7, q, 2);
+    cr_expect(q[0] == 1 && q[1] == 9);
+}

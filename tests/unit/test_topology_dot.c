@@ -138,6 +138,111 @@ Test(topology_dot, leaves_spines_and_their_ranks)
     look_away(&s);
 }
 
+/* A level of switches that is too wide: as many boxes as fit, of equally many switches, with the
+ * ranks of all of them; what fits is drawn one by one. */
+Test(topology_dot, many_leaves_are_few_boxes)
+{
+    sight s;
+
+    look(&s,
+         "{\"kind\": \"leaf-spine\", \"leaves\": 32, \"spines\": 4, \"uplink_bandwidth\": "
+         "\"400Gb/s\"}",
+         "256", NULL);
+    cs_text text = dot_of(&s);
+    expect(&text, "[label=\"leaf ", 8);
+    expect(&text, "[label=\"leaf 0 .. 3\\n4 x 200 GB/s\"", 1);
+    expect(&text, "[label=\"leaf 28 .. 31\\n4 x 200 GB/s\"", 1);
+    expect(&text, "[label=\"spine ", 4);
+    expect(&text, "[label=\"spine 3\\n1600 GB/s\"", 1);
+    expect(&text, "[label=\"rank ", 8);
+    expect(&text, "[label=\"rank 224 .. 255\\n32 x 450 GB/s\"", 1);
+    expect(&text, " tooltip=\"50 GB/s\"]", 32); /* from each spine to each box of leaves */
+    expect(&text, "[color=\"#38761d\"", 8);
+    expect(&text, "a box of several has the lines of all of them", 1);
+    cs_text_free(&text);
+    look_away(&s);
+}
+
+/* Pods stay what they are: switches of one pod share a box, a box of cores meets all pods. */
+Test(topology_dot, pods_stay_apart)
+{
+    sight s;
+
+    look(&s,
+         "{\"kind\": \"fat-tree\", \"leaf_servers\": 2, \"uplinks\": 4, \"pod_leaves\": 4, "
+         "\"oversubscription\": 2}",
+         "256", "4");
+    cs_text text = dot_of(&s);
+    expect(&text, "[label=\"leaf ", 8);
+    expect(&text, "[label=\"leaf 4 .. 7\\n", 1);
+    expect(&text, "[label=\"spine ", 8);
+    expect(&text, "[label=\"spine 1.0 .. 3\\n", 1);
+    expect_line(&text, "spine 1.0", "leaf 4 ..", "color=\"#666666\"");
+    char none[80];
+    (void)snprintf(none, sizeof none, "  box%ld -- box%ld [color", box_of(&text, "spine 1.0"),
+                   box_of(&text, "leaf 0 .."));
+    expect(&text, none, 0);
+    expect_line(&text, "leaf 4 ..", "rank 32 .. 63", "color=\"#38761d\"");
+    cs_text_free(&text);
+    look_away(&s);
+}
+
+/* Points of a page are 4/3 pixels. */
+static double pixels_across(const cs_topology_view *view)
+{
+    cs_text  text   = {0};
+    cs_error err    = {0};
+    double   points = 0;
+
+    cr_assert_eq(cs_topology_svg(view, &text, &err), CS_OK, "%s", err.message);
+    const char *at = strstr(text.data, "<svg width=\"");
+    cr_assert_not_null(at);
+    cr_assert_eq(sscanf(at, "<svg width=\"%lfpt\"", &points), 1, "%.80s", at);
+    cr_expect_not_null(strstr(text.data, "<title>shown: "));
+    cr_expect_eq(count(&text, "<title>"), 1);
+    cs_text_free(&text);
+    return points * 4 / 3;
+}
+
+/* No picture is wider than a screen: of no preset, and of no network of many switches. */
+Test(topology_dot, pictures_are_no_wider_than_a_screen)
+{
+    static const char *const presets[] = {
+        "dgx-a100",    "dgx-h100",     "hgx-b200",         "mi300x",           "nvl72",
+        "p5.48xlarge", "p4d.24xlarge", "parallel-rings-a", "parallel-rings-b", "adapcc"};
+    static const struct {
+        const char *json, *ranks, *gpus;
+    } networks[] = {
+        {"{\"kind\": \"leaf-spine\", \"leaves\": 16, \"spines\": 16, \"uplink_bandwidth\": 1e9}",
+         "128", "1"},
+        {"{\"kind\": \"leaf-spine\", \"leaves\": 31, \"spines\": 13, \"uplink_bandwidth\": 1e9}",
+         "992", "1"},
+        {"{\"kind\": \"leaf-spine\", \"leaves\": 128, \"spines\": 4, \"uplink_bandwidth\": 1e9}",
+         "1024", "1"},
+        {"{\"kind\": \"leaf-spine\", \"leaves\": 2, \"spines\": 256, \"uplink_bandwidth\": 1e9}",
+         "16", "1"},
+        {"{\"kind\": \"rails\", \"spines\": 16, \"oversubscription\": 4}", "1024", "8"},
+        {"{\"kind\": \"fat-tree\", \"leaf_servers\": 2, \"uplinks\": 4, \"pod_leaves\": 4, "
+         "\"oversubscription\": 2}",
+         "512", "8"},
+        {"\"nvl72\"", "144", NULL},
+        {"\"p5.48xlarge\"", "16", NULL},
+    };
+    sight s;
+
+    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++) {
+        look_at_servers(&s, presets[i], NULL);
+        cr_expect_leq(pixels_across(&s.view), 1600, "%s", presets[i]);
+        look_away(&s);
+    }
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
+        look(&s, networks[i].json, networks[i].ranks, networks[i].gpus);
+        double across = pixels_across(&s.view);
+        cr_expect_leq(across, 1600, "%s: %g", networks[i].json, across);
+        look_away(&s);
+    }
+}
+
 /* Local rank i of all servers is on rail i. */
 Test(topology_dot, rails)
 {
@@ -242,8 +347,11 @@ Test(topology_dot, routes_inside_servers)
 
     look(&s, "{\"preset\": \"adapcc\", \"servers\": 2}", NULL, NULL);
     cs_text text = dot_of(&s);
-    expect(&text, "[label=\"wire out of NIC nic0, server 0\\n12.5 GB/s\"", 1);
-    expect(&text, "[label=\"wire in of NIC nic0, server 1\\n12.5 GB/s\"", 1);
+    expect(
+        &text,
+        "[label=\"wire out of NIC nic0, server 0, wire in of NIC nic0, server 0\\n2 x 12.5 GB/s\"",
+        1);
+    expect(&text, "[label=\"PCIe of gpu2 up, server 1 .. PCIe of gpu3 down, server 1\\n", 1);
     expect(&text, "[label=\"rank ", 8);
     cs_text_free(&text);
     look_away(&s);

@@ -29,6 +29,18 @@ static void replay(const char *model_name, const cs_observer *observers, size_t 
                  ct_scene_text(&scene), err.message);
 }
 
+/* Which of the rows of ranks has this one, by their spans. */
+static size_t group_of(const cs_usage *usage, const cs_usage_panel *p, uint32_t rank)
+{
+    size_t group = 0;
+
+    while (cs_usage_ranks(usage, p, group * p->each).end <= rank) {
+        group++;
+    }
+    cr_assert_leq(cs_usage_ranks(usage, p, group * p->each).first, rank);
+    return group;
+}
+
 /* Every row has the bytes of its ports as port_stats.h counts them. */
 static void expect_bytes_of_ports(const cs_usage *usage, const cs_port_stats *stats)
 {
@@ -44,7 +56,7 @@ static void expect_bytes_of_ports(const cs_usage *usage, const cs_port_stats *st
             uint32_t server = cs_server_of(c, r), first = cs_server_first(c, server);
             uint32_t count = is_direct ? cs_server_gpus(c, server) : 1;
             for (uint32_t peer = first; peer < first + count; peer++) {
-                size_t row = (size_t)(r / p->per_row) * p->each + (peer - first) % p->each;
+                size_t row = (size_t)group_of(usage, p, r) * p->each + (peer - first) % p->each;
                 want[row] += (double)cs_port_stats_at(stats, p->sends, p->fabric, r, peer)->bytes;
             }
         }
@@ -191,6 +203,70 @@ Test(usage, many_ranks_share_rows)
     }
 }
 
+/* The rows that have exactly these ranks. */
+static size_t rows_of_span(const cs_usage *usage, uint32_t first, uint32_t end)
+{
+    const cs_usage_panel *p = &usage->panels[0];
+    size_t                n = 0;
+
+    for (size_t row = 0; row < p->n_rows; row++) {
+        cs_usage_span span = cs_usage_ranks(usage, p, row);
+        n += span.first == first && span.end == end;
+    }
+    return n;
+}
+
+/* However many ranks there are: a late rank and a slow server stand alone, and no port is lost. */
+Test(usage, late_and_slow_ranks_have_rows_of_their_own)
+{
+    cs_usage usage  = {0};
+    double  *late_s = cs_calloc(1024, sizeof *late_s);
+
+    ct_scene_set(&scene, "ring", CS_ALLREDUCE, 1024, 1 << 20);
+    scene.scenario.cluster.gpus_per_server = 4;
+    late_s[701]                            = 1e-3;
+    scene.scenario.arrival_s               = late_s;
+    scene.capacity[0]                      = (cs_capacity){.rank = 34, .slowdown = 2, .until_s = 9};
+    scene.capacity[1] = (cs_capacity){.rank = 1023, .slowdown = 4, .until_s = 9, .is_single = true};
+    scene.scenario.capacity   = scene.capacity;
+    scene.scenario.n_capacity = 2;
+    cr_assert_eq(cs_usage_init(&usage, &scene.scenario, NULL), CS_OK);
+    cr_expect_eq(rows_of_span(&usage, 701, 702), 1);
+    cr_expect_eq(rows_of_span(&usage, 32, 36), 1, "the whole server of rank 34");
+    cr_expect_eq(rows_of_span(&usage, 1023, 1024), 1);
+    cr_expect_gt(usage.panels[0].per_row, 4);
+    for (size_t k = 0; k < usage.n_panels; k++) {
+        size_t ports = 0;
+        for (size_t row = 0; row < usage.panels[k].n_rows; row++) {
+            ports += cs_usage_ports(&usage, &usage.panels[k], row);
+        }
+        cr_expect_eq(ports, 1024, "panel %zu", k);
+    }
+    cs_usage_free(&usage);
+    cs_free(late_s);
+}
+
+/* Where all are late, the latest stand alone: at most two more rows for each. */
+Test(usage, the_latest_have_rows_of_their_own_where_all_are_late)
+{
+    cs_usage usage  = {0};
+    double  *late_s = cs_calloc(1024, sizeof *late_s);
+
+    ct_scene_set(&scene, "ring", CS_ALLREDUCE, 1024, 1 << 20);
+    for (uint32_t rank = 0; rank < 1024; rank++) {
+        late_s[rank] = (double)(rank * 389 % 1024) * 1e-6; /* each delay once; nobody's is 1024 */
+    }
+    scene.scenario.arrival_s = late_s;
+    cr_assert_eq(cs_usage_init(&usage, &scene.scenario, NULL), CS_OK);
+    for (uint32_t rank = 0; rank < 1024; rank++) {
+        bool is_latest = late_s[rank] > (1023.5 - CS_USAGE_MOST_OWN) * 1e-6;
+        cr_expect_eq(rows_of_span(&usage, rank, rank + 1) == 1, is_latest, "rank %u", rank);
+    }
+    cr_expect_leq(usage.n_rows, CS_USAGE_MOST_PORT_ROWS + 4 * CS_USAGE_MOST_OWN);
+    cs_usage_free(&usage);
+    cs_free(late_s);
+}
+
 /* A run and its picture. */
 static cs_status picture(cs_text *text)
 {
@@ -279,6 +355,27 @@ Test(usage, pictures_of_many_ranks_are_small)
     cr_assert_not_null(strstr(text.data, "1024 ports of 450 GB/s"));
     cr_assert_not_null(strstr(text.data, "ranks 0 .. 15"));
     cs_text_free(&text);
+}
+
+/* The row of a late rank is named and hatched among 1024; sizes are in the units they are asked in.
+ */
+Test(usage, pictures_of_many_ranks_show_who_is_late)
+{
+    cs_text text   = {0};
+    double *late_s = cs_calloc(1024, sizeof *late_s);
+
+    ct_scene_set(&scene, "ring", CS_ALLREDUCE, 1024, 3 << 20);
+    late_s[700]              = 5e-3;
+    scene.scenario.arrival_s = late_s;
+    ct_scene_ready(&scene);
+    cr_assert_eq(picture(&text), CS_OK);
+    cr_expect_eq(count(text.data, ">rank 700</text>"), 2, "sending and receiving");
+    cr_expect_eq(count(text.data, "<path class=\"h\""), 2);
+    cr_expect_eq(count(text.data, "1024 ranks, 3 MiB, "), 2, "the title, twice");
+    cr_expect_eq(count(text.data, "<title>Use of ports over time: allreduce by ring, "), 1);
+    cr_expect_null(strstr(text.data, " MB"));
+    cs_text_free(&text);
+    cs_free(late_s);
 }
 
 /* A row of several ranks has what their GPUs drive at once; a row of a pair its link. */

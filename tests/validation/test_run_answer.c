@@ -31,6 +31,27 @@ static void expect_tables(const char *arguments, size_t tables, const char *titl
     cs_text_free(&text);
 }
 
+/* Headings of the help are rows of the tables of options, and no options. */
+Test(run_answer, help_has_headings_that_are_no_options)
+{
+    cs_text     text = {0};
+    const char *next;
+
+    cr_expect_eq(ct_program("run --help", "2>&1", &text), 0);
+    const char *const headings[] = {"what to run:\n  -a, ", "cluster and model:\n  -g, ",
+                                    "late ranks and faults:\n      --late ", "output:\n",
+                                    "examples:\n  collsim run "};
+    next                         = text.data;
+    for (size_t i = 0; i < sizeof headings / sizeof headings[0] && next != NULL; i++) {
+        next = strstr(next, headings[i]);
+        cr_expect_not_null(next, "%s in %s", headings[i], text.data);
+    }
+    cs_text_free(&text);
+    ct_program_says("list --help", 0, "\n\noptions:\n      --format text|json");
+    ct_program_says("run --=1", 2, "collsim: --=1: no such option; --help shows all");
+    ct_program_says("run '--what to run'", 2, "no such option");
+}
+
 Test(run_answer, more_than_four_tables_are_a_summary)
 {
     expect_tables("run -a ring,rhd -n 4,8 -s 1k:1g:x2", 4, "# Which schedule?");

@@ -5,7 +5,7 @@ import {sweep, value_of, bound_of, bound_measure, ranking_of, baseline_of, time_
 import {fmt_seconds, fmt_percent, fmt_change, fmt_ratio, fmt_value} from './format.js';
 import {title_of, colour_of} from './looks.js';
 import {state, change, move_dim} from './state.js';
-import {esc, el, say, table_below, named, show_tip, tip_table} from './parts.js';
+import {esc, el, say, table_below, cell_of, schedule_cell, named, show_tip, tip_table} from './parts.js';
 import {plot_in, draw_in, width_of, stepped, shortened} from './chart.js';
 
 /* ---- texts with places ---- */
@@ -134,7 +134,7 @@ export function answer_section(node) {
     ranking.replaceChildren();
     const plot = el('div');
     ranking.append(plot);
-    const table = table_below(ranking, ranking_table);
+    const table = table_below(ranking, ranking_table, {name: 'ranking', plot});
     node.querySelector('#rankhead').textContent = ranking_head();
     if (!node.is_wired) wire_sliders(node);
     node.is_wired = true;
@@ -156,7 +156,11 @@ export function answer_section(node) {
         draw_ranking(plot);
         table.update();
     };
-    return {update: () => { update(); say(sentence_text(state.setting)); }, draw: update};
+    return {draw: update, update: changed => {
+        if (!changed.has('setting')) return;
+        update();
+        say(sentence_text(state.setting));
+    }};
 }
 
 // A page of runs or iterations alone: the text that the program wrote stays.
@@ -230,7 +234,7 @@ function draw_ranking(node) {
     const setting = state.setting, measure = time_measure(), order = ranking_of(setting), wrong = wrongs_of(setting);
     const width = width_of(node), row = 31, narrow = width < 460;
     const left = Math.min(width * 0.36, 20 + 7.6 * d3.max(sweep.algorithms, a => title_of(a).length));
-    const right = narrow ? 96 : 124, base = baseline_of();
+    const right = narrow ? 114 : 124, base = baseline_of();
     const values = order.map(a => value_of(measure, setting, a));
     const base_value = base >= 0 ? value_of(measure, setting, base) : NaN;
     const reference = Number.isNaN(base_value) ? d3.median(values) : base_value;
@@ -305,11 +309,10 @@ function ranking_table() {
     const bound_name = bound_measure(measure);
     const rows = ranking_of(s).map(a => {
         const v = value_of(measure, s, a), bound = bound_name ? value_of(bound_name, s, a) : NaN;
-        return [{html: named(sweep.algorithms[a])}, fmt_seconds(v), Number.isNaN(base) ? '–' : fmt_change(v / base - 1),
-            fmt_seconds(bound), fmt_percent(v / bound - 1), fmt_ratio(value_of('gap', s, a)),
-            STATE_TEXTS[sweep.state[s * sweep.A + a]]];
+        return [schedule_cell(sweep.algorithms[a]), cell_of('s', v), cell_of('change', v / base - 1), cell_of('s', bound),
+            cell_of('share', v / bound - 1), cell_of('ratio', value_of('gap', s, a)), STATE_TEXTS[sweep.state[s * sweep.A + a]]];
     });
-    for (const [a, text] of wrongs_of(s)) rows.push([{html: named(sweep.algorithms[a])}, '–', '–', '–', '–', '–', text]);
+    for (const [a, text] of wrongs_of(s)) rows.push([schedule_cell(sweep.algorithms[a]), '–', '–', '–', '–', '–', text]);
     const label = sweep.measure[measure].label;
     return {caption: ranking_head(), heads: ['schedule', label, 'against the baseline', 'bound of ' + label, 'above it',
         'elapsed over its bound', 'state'], rows};

@@ -4,14 +4,14 @@
 import {D, sweep, value_of, ranking_of, baseline_of} from './data.js';
 import {fmt_seconds, fmt_percent, fmt_value} from './format.js';
 import {title_of, colour_of} from './looks.js';
-import {esc, el, show_tip, table_below} from './parts.js';
+import {esc, el, show_tip, table_below, cell_of} from './parts.js';
 import {plot_in, draw_in, width_of, shortened} from './chart.js';
 
 export function bounds_section(node) {
     if (!D.lower || D.lower.length === 0) return null;
     const body = node.querySelector('.body'), plot = el('div');
     body.replaceChildren(plot);
-    table_below(body, bounds_table);
+    table_below(body, bounds_table, {name: 'bounds', plot});
     bounds_lead(node.querySelector('.lead'));
     return {update() {}, draw: () => draw_bounds(plot), is_lazy: true};
 }
@@ -42,13 +42,13 @@ function bounds_lead(lead) {
 
 function draw_bounds(node) {
     const bounds = sorted_bounds(), runs = shown_runs(), width = width_of(node), narrow = width < 700;
-    const left = Math.min(width * 0.42, 16 + 7.2 * d3.max(bounds, b => b.name.length)), right = narrow ? 74 : 330, row = 34;
+    const left = Math.min(width * 0.42, 16 + 7.2 * d3.max(bounds, b => b.name.length)), right = narrow ? 74 : width > 1000 ? 460 : 330, row = 34;
     const most = d3.max([...bounds.map(b => b.bound_s), ...runs.map(r => r.elapsed_s)]) * 1.05 || 1;
     const x = d3.scaleLinear().domain([0, most]).range([left, width - right]);
     const bottom = bounds.length * row, height = bottom + 12 + 18 * runs.length;
     const dots = bounds.map((b, i) => {
         const y = i * row + row / 2, at = x(b.bound_s).toFixed(1);
-        const text = narrow ? fmt_seconds(b.bound_s) : `${fmt_seconds(b.bound_s)}   ${shortened(b.source || '', 210)}`;
+        const text = narrow ? fmt_seconds(b.bound_s) : `${fmt_seconds(b.bound_s)}   ${shortened(b.source || '', right - 100)}`;
         return `<text x="${left - 12}" y="${y + 4}" text-anchor="end" class="value${b.is_best ? ' bold' : ''}">${esc(shortened(b.name, left))}</text>` +
             `<line x1="${left}" x2="${at}" y1="${y}" y2="${y}" stroke="var(--hair)" stroke-width="1.5"/>` +
             `<circle cx="${at}" cy="${y}" r="5.5" fill="${b.is_best ? 'var(--ink)' : 'var(--card)'}" stroke="var(--ink)" stroke-width="2"/>` +
@@ -73,5 +73,5 @@ function draw_bounds(node) {
 
 function bounds_table() {
     return {caption: 'Lower bounds of elapsed time', heads: ['bound', 'time', 'the largest', 'from', 'assumes'],
-        rows: sorted_bounds().map(b => [b.name, fmt_seconds(b.bound_s), b.is_best ? 'yes' : '', b.source || '', b.assumes || ''])};
+        rows: sorted_bounds().map(b => [b.name, cell_of('s', b.bound_s), b.is_best ? 'yes' : '', b.source || '', b.assumes || ''])};
 }

@@ -4,7 +4,7 @@
 import {D, unpack} from './data.js';
 import {fmt_seconds, fmt_percent, fmt_bytes, fmt_count} from './format.js';
 import {title_of, colour_of} from './looks.js';
-import {esc, el, named, show_tip, tip_table, table_below} from './parts.js';
+import {esc, el, named, show_tip, tip_table, table_below, cell_of, schedule_cell} from './parts.js';
 import {plot_in, draw_in, width_of, value_axis, shortened} from './chart.js';
 
 const DOT = 4.7;
@@ -14,7 +14,7 @@ export function chance_section(node) {
     if (!D.chance || !D.chance.rows || D.chance.rows.length === 0) return null;
     const body = node.querySelector('.body'), plot = el('div');
     body.replaceChildren(plot);
-    table_below(body, chance_table);
+    table_below(body, chance_table, {name: 'distribution', plot});
     let quantiles = null;
     chance_lead(node.querySelector('.lead'));
     const draw = async () => {
@@ -102,6 +102,6 @@ function row_svg(r, quantiles, base, axis, left, width, right, narrow) {
 
 function chance_table() {
     return {caption: 'Exposed time over all iterations', heads: ['schedule', 'mean', 'half below', '95 % below', '99 % below', 'the best in'],
-        rows: D.chance.rows.map(r => [{html: named(r.algorithm)}, fmt_seconds(r.mean_s), fmt_seconds(r.p50_s), fmt_seconds(r.p95_s),
-            fmt_seconds(r.p99_s), fmt_percent(r.win_ratio)])};
+        rows: D.chance.rows.map(r => [schedule_cell(r.algorithm), cell_of('s', r.mean_s), cell_of('s', r.p50_s), cell_of('s', r.p95_s),
+            cell_of('s', r.p99_s), cell_of('share', r.win_ratio)])};
 }

@@ -53,7 +53,12 @@ function tick_levels(unit, low, high, is_log, values) {
 function fitting_ticks(levels, place, text, is_vertical) {
     for (const level of levels) {
         const ticks = level.map(value => ({at: place(value), value, text: text(value)}));
-        const ends = ticks.map(t => is_vertical ? 9 : t.text.length * 3.2 + 6);
+        const ends = ticks.map(t => is_vertical ? 9 : t.text.length * 3.1 + 5);
+        // "on time" stands apart from the rest: who is too near to it gives way
+        while (ticks[0].value === 0 && ticks.length > 2 && Math.abs(ticks[1].at - ticks[0].at) < ends[1] + ends[0]) {
+            ticks.splice(1, 1);
+            ends.splice(1, 1);
+        }
         const fits = ticks.every((t, i) => i === 0 || Math.abs(t.at - ticks[i - 1].at) >= ends[i] + ends[i - 1]);
         if (fits || level.length === 1) return ticks;
     }
@@ -145,7 +150,7 @@ export function value_axis(unit, [low, high], log, from, to) {
     const [factor, caption] = axis_unit(unit, high);
     const scale = d3.scaleLinear().domain([low, high]).range([from, to]);
     const levels = [8, 6, 5, 4, 3].map(n => d3.ticks(low / factor, high / factor, n).map(t => t * factor));
-    const roomy = levels.filter(l => l.length * 26 <= Math.abs(to - from)).concat([levels[levels.length - 1]]);
+    const roomy = levels.filter(l => l.length * 38 <= Math.abs(to - from)).concat([levels[levels.length - 1]]);
     return {at: scale, ticks: fitting_ticks(roomy, scale, v => fmt_number(v / factor), true), caption, low, high};
 }
 
@@ -250,8 +255,8 @@ export function domain_of(columns, unit, log) {
 //   on_pick(place, goes_on), head(place)   optional
 export function draw_curves(node, o) {
     const svg = plot_in(node, Boolean(o.on_pick));
-    const names_width = o.names ? Math.min(130, 24 + 7 * d3.max(o.curves, c => title_of(c.name).length)) : 0;
-    const box = {left: 58, right: o.width - (o.names ? Math.max(52, names_width) : 14), top: o.title ? 30 : 20,
+    const names_width = o.names ? Math.min(140, 30 + 7 * Math.max(5, d3.max(o.curves, c => title_of(c.name).length) || 0)) : 0;
+    const box = {left: 58, right: o.width - (o.names ? names_width : 14), top: o.title ? 30 : 20,
         bottom: o.height - 42};
     const y = value_axis(o.unit, o.domain, o.is_log, box.bottom, box.top);
     const longest = d3.max(y.ticks, t => t.text.length) || 1;
@@ -278,23 +283,32 @@ export function draw_curves(node, o) {
 function curves_svg(o, x, y) {
     const line = d3.line().defined(v => Number.isFinite(v) && !(o.is_log && v <= 0))
         .x((_, i) => px(x.centre(i))).y(v => px(y.at(v)));
-    const parts = [];
+    const parts = [], is_words = o.dim.unit === 'word';
     if (o.bound) {
-        parts.push(`<path d="${line(o.bound) || ''}" fill="none" stroke="var(--ink)" stroke-width="1.8" stroke-dasharray="3 4"/>`);
+        const path = is_words ? steps_path(o.bound, x, y) : line(o.bound) || '';
+        parts.push(`<path d="${path}" fill="none" stroke="var(--ink)" stroke-width="1.8" stroke-dasharray="3 4"/>`);
     }
     const every = Math.max(1, Math.ceil(x.n / 7));
     o.curves.forEach((curve, k) => {
         const colour = colour_of(curve.name);
-        parts.push(`<path d="${line(curve.values) || ''}" fill="none" stroke="${colour}" stroke-width="2.3" ` +
-            `stroke-linejoin="round" stroke-dasharray="${esc(dash_of(curve.name))}"/>`);
+        if (!is_words) {
+            parts.push(`<path d="${line(curve.values) || ''}" fill="none" stroke="${colour}" stroke-width="2.3" ` +
+                `stroke-linejoin="round" stroke-dasharray="${esc(dash_of(curve.name))}"/>`);
+        }
         const mark = mark_of(curve.name, 44);
         curve.values.forEach((v, i) => {
-            if (!Number.isFinite(v) || (o.is_log && v <= 0) || (x.n > 8 && i % every !== k % every && !is_alone(curve.values, i))) return;
+            if (!Number.isFinite(v) || (o.is_log && v <= 0) || (!is_words && x.n > 8 && i % every !== k % every && !is_alone(curve.values, i))) return;
             parts.push(`<path transform="translate(${px(x.centre(i))},${px(y.at(v))})" d="${mark}" fill="${colour}" ` +
                 'stroke="var(--card)" stroke-width="1"/>');
         });
     });
     return parts.join('');
+}
+
+// Words have no order: their bounds are short lines of their own, and nothing is drawn from one to the next.
+function steps_path(values, x, y) {
+    const half = Math.abs(x.to - x.from) / x.n * 0.3;
+    return values.map((v, i) => Number.isFinite(v) ? `M${px(x.centre(i) - half)} ${px(y.at(v))}h${px(2 * half)}` : '').join('');
 }
 
 // A value between two that are not there has no line, so it needs its mark.
@@ -340,7 +354,7 @@ function names_svg(o, x, y, box) {
 
 // A text that has to fit into a width, at 12 pixels.
 export function shortened(text, width) {
-    const most = Math.max(3, Math.floor(width / 6.6));
+    const most = Math.max(3, Math.floor(width / 6.3));
     return text.length > most ? text.slice(0, most - 1) + '…' : text;
 }
 

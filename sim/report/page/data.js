@@ -148,16 +148,20 @@ export function bound_measure(name) {
     return bound && sweep.measure[bound] ? bound : null;
 }
 
-// The least bound of all algorithms in a setting (bounds may differ by what an algorithm needs); NaN: none.
+// The bound that is shown for a setting: that of its best schedule, so that none that is shown is below it (bounds may
+// differ by what a schedule needs); NaN: none.
 export function bound_of(setting, measure = time_measure()) {
     const name = bound_measure(measure);
-    let least = NaN;
-    if (name === null) return least;
+    let best = -1, least = Infinity;
+    if (name === null || setting < 0) return NaN;
     for (let a = 0; a < sweep.A; a++) {
-        const v = value_of(name, setting, a);
-        if (!(v >= least)) least = Number.isNaN(v) ? least : v;
+        const v = value_of(measure, setting, a);
+        if (v < least && !Number.isNaN(value_of(name, setting, a))) {
+            least = v;
+            best = a;
+        }
     }
-    return least;
+    return best < 0 ? NaN : value_of(name, setting, best);
 }
 
 // Places of algorithms that have a time in a setting, the best first; equal times in the order of the rows.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // explore.js -- curves of any measure over any dim, a panel for each value of another, as ratio to a schedule; CSV and SVG.
 
-import {D, sweep, value_of, setting_with, bound_of, bound_measure, time_measure, dim_value} from './data.js';
+import {sweep, value_of, setting_with, bound_of, bound_measure, time_measure, dim_value} from './data.js';
 import {fmt_value} from './format.js';
 import {title_of} from './looks.js';
 import {state, state_key, change, move_dim} from './state.js';
-import {esc, el, choice, button, key_svg, save_file, csv_text, svg_text, table_below} from './parts.js';
-import {draw_curves, domain_of, width_of, of_count} from './chart.js';
+import {esc, el, choice, button, key_svg, save_file, file_name, csv_text, svg_text, table_below, cell_of} from './parts.js';
+import {draw_curves, domain_of, axis_unit, width_of, of_count} from './chart.js';
 import {STATE_TEXTS} from './answer.js';
 
 const MOST_PANELS = 24;
@@ -44,7 +44,7 @@ function guess_x() {
 function guess_panel(x) {
     const rest = sweep.dims.map((_, d) => d).filter(d => d !== x);
     rest.sort((p, q) => sweep.dims[p].values.length - sweep.dims[q].values.length);
-    return rest.length ? rest[0] : -1;
+    return rest.length && sweep.dims[rest[0]].values.length <= 12 ? rest[0] : -1;
 }
 
 // Names of algorithms that are switched off.
@@ -153,13 +153,13 @@ function draw_panels(node, box) {
     box.classList.toggle('single', is_single);
     while (box.childElementCount > places.length) box.lastElementChild.remove();
     while (box.childElementCount < places.length) box.append(el('div'));
-    const width = width_of(box.firstElementChild), height = is_single ? Math.max(300, Math.min(460, width * 0.42)) : 270;
+    const width = width_of(box.firstElementChild), height = is_single ? Math.max(300, Math.min(460, width * 0.42)) : Math.round(Math.max(250, Math.min(330, width * 0.62)));
     places.forEach((place, k) => {
         const title = panel_title(c, place), is_shown = c.panel < 0 || sweep.place[c.panel][state.setting] === place;
         draw_curves(box.children[k], {
             width, height, dim: c.dim, unit, domain, is_log, curves: all[k].curves, bound: all[k].bound,
-            title: title ? `<tspan font-weight="600">${esc(title)}</tspan><tspan class="soft">${k ? '' : '  ' + esc(y_text(c, unit, domain, is_log))}</tspan>` : '',
-            label: `${y_text(c, unit, domain, is_log)} over ${c.dim.label}${title ? ', ' + title : ''}`,
+            title: title ? `<tspan font-weight="600">${esc(title)}</tspan><tspan class="soft">${k ? '' : '  ' + esc(y_caption(c, unit, domain, is_log))}</tspan>` : '',
+            label: `${y_text(c)} over ${c.dim.label}${title ? ', ' + title : ''}`,
             names: is_single && width > 500, rule: is_shown ? sweep.place[c.x][state.setting] : -1, mark: null,
             is_more_better: LESS_IS_WORSE.has(c.y), text: v => fmt_value(unit, v),
             head: i => [title, `${c.dim.label} ${fmt_value(c.dim.unit, c.dim.values[i])}`].filter(Boolean).join(', '),
@@ -169,9 +169,15 @@ function draw_panels(node, box) {
     fill_note(node.querySelector('.note'), c, places);
 }
 
-function y_text(c, unit) {
+function y_text(c) {
     const text = c.measure.label;
     return c.ratio < 0 ? text : `${text}, over ${title_of(sweep.algorithms[c.ratio])}`;
+}
+
+// The same with the unit of the axis.
+function y_caption(c, unit, domain, is_log) {
+    const name = axis_unit(unit, domain[1])[1];
+    return y_text(c) + (name && !is_log ? ', ' + name : '');
 }
 
 function panel_title(c, place) {
@@ -215,19 +221,15 @@ function shown_table() {
     const most = 2000;
     return {caption: y_text(c) + (rows.length > most ? `: the first ${of_count(most, rows.length)}` : ''),
         heads: [...dims.map(d => sweep.dims[d].label), 'schedule', c.ratio < 0 ? c.measure.label : 'ratio', ...(bound ? ['proven bound'] : [])],
-        rows: rows.slice(0, most).map(([s, name, v, b]) => [...dims.map(d => text(d, s)), title_of(name), fmt_value(unit, v),
-            ...(bound ? [fmt_value(unit, b)] : [])])};
-}
-
-function file_name(end) {
-    return (D.title || 'collsim').replace(/[^\w.-]+/g, '-').slice(0, 60) + end;
+        rows: rows.slice(0, most).map(([s, name, v, b]) => [...dims.map(d => text(d, s)), title_of(name), cell_of(unit, v),
+            ...(bound ? [cell_of(unit, b)] : [])])};
 }
 
 function save_shown() {
     const {c, rows} = shown_rows(), {dims} = sweep;
     const name = c.ratio < 0 ? c.y : `${c.y}/${sweep.algorithms[c.ratio]}`;
     const heads = [...dims.map(d => d.name), 'algorithm', name, ...(bound_measure(c.y) ? ['bound'] : [])];
-    save_file(file_name('-shown.csv'), 'text/csv', csv_text(heads,
+    save_file(file_name('curves', 'csv'), 'text/csv', csv_text(heads,
         rows.map(([s, a, v, b]) => [...dims.map((_, d) => dim_value(d, s)), a, v, ...(bound_measure(c.y) ? [b] : [])])));
 }
 
@@ -242,12 +244,12 @@ export function save_all() {
                 STATE_TEXTS[sweep.state[cell]], sweep.reason.get(cell) || '']);
         }
     }
-    save_file(file_name('.csv'), 'text/csv', csv_text([...dims.map(d => d.name), 'algorithm', ...measures.map(m => m.name), 'state', 'error'], rows));
+    save_file(file_name('rows', 'csv'), 'text/csv', csv_text([...dims.map(d => d.name), 'algorithm', ...measures.map(m => m.name), 'state', 'error'], rows));
 }
 
 // All panels in one SVG, in the columns that they have on the page, with the legend above them.
 function save_pictures(node) {
-    save_file(file_name('.svg'), 'image/svg+xml', panels_svg(node));
+    save_file(file_name('curves', 'svg'), 'image/svg+xml', panels_svg(node));
 }
 
 export function panels_svg(node) {

@@ -12,14 +12,18 @@ function places_of(value, digits) {
     return Math.max(0, digits - 1 - exponent);
 }
 
-// toFixed(), but a tie goes to the even digit.
+// toFixed(), but a tie goes to the even digit, and whole numbers are never written with an exponent.
 export function fmt_fixed(value, places) {
-    const p = Math.min(places, 60);
-    const text = value.toFixed(p);
-    const exact = value.toFixed(Math.min(100, p + 40));
-    const cut = p > 0 ? exact.length - 40 : exact.length - 41;
-    const rest = exact.slice(cut).replace('.', '');
-    if (p + 40 > 100 || !/^50*$/.test(rest)) return text;
+    if (Math.abs(value) >= 1e21) return Number.isFinite(value) ? String(BigInt(Math.trunc(value))) : String(value);
+    const p = Math.min(places, 60), text = value.toFixed(p), scaled = Math.abs(value) * 10 ** p;
+    const from_tie = Math.abs(scaled - Math.trunc(scaled) - 0.5);
+    return from_tie > 1e-6 || scaled > 1e9 ? text : tie_to_even(value, p, text);
+}
+
+// The same for a value that is a tie, or nearly one: 40 more digits tell.
+function tie_to_even(value, p, text) {
+    const exact = value.toFixed(p + 40), cut = p > 0 ? exact.length - 40 : exact.length - 41;
+    if (!/^\.?50*$/.test(exact.slice(cut))) return text;
     const down = exact.slice(0, cut);
     return '02468'.includes(down[down.length - 1]) ? down : text;
 }

@@ -59,9 +59,13 @@ const MARKS = {
     diamond: d3.symbolDiamond, cross: d3.symbolCross, star: d3.symbolStar, pentagon: PENTAGON,
 };
 
+const mark_paths = new Map();
+
 // The path of an algorithm's mark around 0,0; `size` is its area in square pixels.
 export function mark_of(name, size = 46) {
-    return d3.symbol().type(MARKS[look_of(name).mark] || d3.symbolCross).size(size)();
+    const mark = look_of(name).mark, key = mark + ' ' + size;
+    if (!mark_paths.has(key)) mark_paths.set(key, d3.symbol().type(MARKS[mark] || d3.symbolCross).size(size)());
+    return mark_paths.get(key);
 }
 
 // Put the colours of the data and the theme on the root.

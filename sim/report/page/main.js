@@ -36,10 +36,9 @@ const SECTIONS = [
     ['source', source_section, 'Source'],
 ];
 
-// Sections whose function may not be called twice on one node: they get it as the page came.
-const FRESH = new Set(['timeline', 'grid', 'links']);
+// Sections that follow new data by themselves: made once, and they say by `hidden` whether they have something to show.
+const FOLLOW_DATA = new Set(['live', 'timeline', 'grid', 'links']);
 
-const pristine = new Map();
 const sections = new Map();   // id -> {section, node, is_drawn}
 const times = {};
 let is_printing = false;
@@ -47,15 +46,8 @@ let is_printing = false;
 /* ---- sections ---- */
 
 function make_section(id, make) {
-    let node = document.getElementById(id);
-    if (!pristine.has(id)) pristine.set(id, node.cloneNode(true));
-    else if (FRESH.has(id)) {
-        const fresh = pristine.get(id).cloneNode(true);
-        node.replaceWith(fresh);
-        node = fresh;
-    }
-    const old = sections.get(id);
-    if (id === 'live' && old && old.section) return old;
+    const node = document.getElementById(id), old = sections.get(id);
+    if (old && old.section && FOLLOW_DATA.has(id)) return old;
     node.hidden = false;   // so that it has a width
     let section = null;
     try {
@@ -63,7 +55,7 @@ function make_section(id, make) {
     } catch (error) {
         console.error(`${id}:`, error);
     }
-    node.hidden = !section;
+    if (!section) node.hidden = true;
     return {section, node, is_drawn: false};
 }
 
@@ -89,7 +81,7 @@ function make_sections() {
     for (const [id, make] of SECTIONS) {
         const entry = make_section(id, make);
         sections.set(id, entry);
-        if (!entry.section) continue;
+        if (!entry.section || entry.is_drawn) continue;
         if (entry.section.is_lazy) on_screen.observe(entry.node);
         else draw_section(entry);
         if (id === 'answer' && !times.answer) times.answer = performance.now();
@@ -118,20 +110,30 @@ function report_failure(error) {
 }
 
 function shown_sections() {
-    return SECTIONS.filter(([id]) => sections.get(id) && sections.get(id).section);
+    return SECTIONS.filter(([id]) => sections.has(id) && sections.get(id).section && !sections.get(id).node.hidden);
 }
 
 on_change(changed => {
-    if (changed.has('theme')) show_theme();
+    if (changed.has('theme')) apply_looks(wanted_theme());
+    update_sections(changed);
+});
+
+function update_sections(changed) {
     for (const entry of sections.values()) {
         if (entry.section && entry.is_drawn && entry.section.update) entry.section.update(changed);
     }
-});
+    fill_nav();
+}
 
 /* ---- navigation ---- */
 
+let in_nav = '';
+
+// Links to the sections that are there; nothing to do while these are the same.
 function fill_nav() {
-    const nav = document.getElementById('nav');
+    const nav = document.getElementById('nav'), ids = shown_sections().map(([id]) => id).join(' ');
+    if (ids === in_nav) return;
+    in_nav = ids;
     nav.replaceChildren(...shown_sections().map(([id, , name]) => el('a', {href: '#' + id, textContent: name})));
     spy.disconnect();
     for (const [id] of shown_sections()) spy.observe(document.getElementById(id));
@@ -176,12 +178,10 @@ function wanted_theme() {
     return state.theme || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
 }
 
-// Colours are variables; only a canvas needs to be told.
+// Colours are variables, so only who draws on a canvas has to draw anew.
 function show_theme() {
     apply_looks(wanted_theme());
-    for (const {section, is_drawn} of sections.values()) {
-        if (section && is_drawn && section.recolour) section.recolour();
-    }
+    update_sections(new Set(['theme']));
 }
 
 function switch_theme() {

@@ -5,9 +5,10 @@ import {sweep, value_of, bound_of, ranking_of, baseline_of, time_measure, settin
 import {fmt_seconds, fmt_value, fmt_percent} from './format.js';
 import {title_of, colour_of} from './looks.js';
 import {state, state_key, change, move_dim} from './state.js';
-import {esc, el, choice, show_tip, tip_table, named, mark_svg, table_below} from './parts.js';
+import {esc, el, choice, tell_status, show_tip, tip_table, named, mark_svg, table_below, cell_of} from './parts.js';
 import {plot_in, draw_in, width_of, point_in, dim_axis, draw_curves, domain_of, x_axis_svg, shortened} from './chart.js';
 import {wrongs_of, show_setting} from './answer.js';
+import {show_run_of_setting} from './timeline.js';
 
 const dim_text = text => sweep && sweep.dim_of.has(text) ? text : undefined;
 state_key('mapx', {init: '', read: dim_text});
@@ -22,28 +23,27 @@ const MOST_THUMBS = 12;
 
 const is_delay_dim = dim => dim.unit === 's' && /(^|\.)delay/.test(dim.name);
 
-// The dims of the map: places in sweep.dims, x, y, z (thumbnails; -1: none). What is not chosen: delay and bytes where
-// they are there, else those with the most values.
+// The dims of the map: places in sweep.dims, x, y, z (thumbnails; -1: none). What is not chosen: a delay across and bytes
+// up where they are there, else those with the most values, numbers before words.
 export function map_dims() {
     const {dims} = sweep, free = dims.map((_, d) => d);
     free.sort((p, q) => (dims[p].unit === 'word') - (dims[q].unit === 'word') || dims[q].values.length - dims[p].values.length);
-    const take = (wanted, guess) => {
-        const chosen = wanted && sweep.dim_of.has(wanted) ? sweep.dim_of.get(wanted) : -1;
-        const at = free.indexOf(chosen) >= 0 ? free.indexOf(chosen) : Math.max(0, free.findIndex(d => guess(dims[d])));
-        return free.length ? free.splice(at, 1)[0] : -1;
+    const has_delay = dims.some(is_delay_dim);
+    const guess = {mapx: is_delay_dim, mapy: dim => has_delay && dim.name === 'bytes', mapz: () => true};
+    const out = {};
+    const take = (key, d) => {
+        out[key] = d;
+        if (d >= 0) free.splice(free.indexOf(d), 1);
     };
-    // the one that was chosen is taken first, so that the guess of the other does not take it
-    const y_first = state.mapy && !state.mapx;
-    let x, y;
-    if (y_first) {
-        y = take(state.mapy, () => true);
-        x = take('', is_delay_dim);
-    } else {
-        const has_delay = dims.some(is_delay_dim);
-        x = take(state.mapx, dim => has_delay ? is_delay_dim(dim) : dim.name !== 'bytes');
-        y = take(state.mapy, dim => dim.name === 'bytes');
+    // what is chosen goes first, so that no guess takes it
+    for (const key of Object.keys(guess)) {
+        const d = state[key] ? sweep.dim_of.get(state[key]) : undefined;
+        if (d !== undefined && free.includes(d)) take(key, d);
     }
-    return {x, y, z: take(state.mapz, () => true)};
+    for (const key of Object.keys(guess)) {
+        if (out[key] === undefined) take(key, free.length ? free[Math.max(0, free.findIndex(d => guess[key](dims[d])))] : -1);
+    }
+    return {x: out.mapx, y: out.mapy, z: out.mapz};
 }
 
 /* ---- which schedule ---- */
@@ -114,26 +114,18 @@ function hatch_svg(id) {
         '<path d="M0 6L6 0M-1 1L1 -1M5 7L7 5" stroke="var(--line)" stroke-width="1.4"/></pattern></defs>';
 }
 
-// Where the names of regions stand: in each region the cell that is farthest from its border, and how many cells are
-// left and right of it. Cells that make no difference are one region, 'same'.
-function regions({cells, nx, ny}) {
-    const class_of = c => c.a < 0 ? null : c.step === 0 ? 'same' : String(c.a);
-    const kind = cells.map(class_of), depth = new Int32Array(nx * ny), found = new Map();
-    const at = (i, j, own) => i < 0 || j < 0 || i >= nx || j >= ny || kind[j * nx + i] !== own ? 0 : depth[j * nx + i];
-    for (let j = 0; j < ny; j++) {
-        for (let i = 0; i < nx; i++) depth[j * nx + i] = 1 + Math.min(at(i - 1, j, kind[j * nx + i]), at(i, j - 1, kind[j * nx + i]));
-    }
-    for (let j = ny - 1; j >= 0; j--) {
-        for (let i = nx - 1; i >= 0; i--) {
-            const k = j * nx + i, own = kind[k];
-            depth[k] = Math.min(depth[k], 1 + Math.min(at(i + 1, j, own), at(i, j + 1, own)));
-        }
-    }
+// Where the names of regions stand: in each region the cell with the most room around it, and how many cells of the
+// region are left and right of it. Cells that make no difference are one region, 'same'. O(cells).
+function regions({cells, nx, ny}, cell_width, cell_height) {
+    const kind = cells.map(c => c.a < 0 ? null : c.step === 0 ? 'same' : String(c.a));
+    const across = runs_of(kind, nx * ny, k => k % nx === 0, 1), down = runs_of(kind, nx * ny, k => k < nx, nx);
+    const found = new Map();
     kind.forEach((own, k) => {
         if (own === null) return;
         const r = found.get(own) || {own, count: 0, k: -1, score: 0};
-        const [left, right] = run_of(kind, nx, k);
-        const score = depth[k] + 0.35 * Math.min(left, right);
+        const left = across.before[k], right = across.after[k];
+        const wide = (Math.min(left, right) + 0.5) * cell_width, high = (Math.min(down.before[k], down.after[k]) + 0.5) * cell_height;
+        const score = Math.min(wide / 2, high) + 0.1 * Math.min(wide, 3 * high);
         r.count++;
         if (score > r.score) Object.assign(r, {score, k, left, right});
         found.set(own, r);
@@ -141,43 +133,46 @@ function regions({cells, nx, ny}) {
     return [...found.values()].sort((p, q) => q.count - p.count);
 }
 
-function run_of(kind, nx, k) {
-    const row = Math.floor(k / nx) * nx;
-    let left = k, right = k;
-    while (left > row && kind[left - 1] === kind[k]) left--;
-    while (right < row + nx - 1 && kind[right + 1] === kind[k]) right++;
-    return [k - left, right - k];
+// How many cells of the same kind are before and after each one, in steps of `step`.
+function runs_of(kind, n, is_first, step) {
+    const before = new Int32Array(n), after = new Int32Array(n);
+    for (let k = 0; k < n; k++) {
+        if (!is_first(k) && kind[k] === kind[k - step]) before[k] = before[k - step] + 1;
+    }
+    for (let k = n - 1; k >= 0; k--) {
+        const next = k + step;
+        if (next < n && !is_first(next) && kind[k] === kind[next]) after[k] = after[next] + 1;
+    }
+    return {before, after};
 }
 
 function region_labels(grid, ax, ay) {
-    const cell = Math.abs(ax.edge_end(grid.nx - 1) - ax.edge(grid.nx - 1));
-    return regions(grid).map(r => {
+    const width = Math.abs(ax.edge_end(grid.nx - 1) - ax.edge(grid.nx - 1));
+    const height = Math.abs(ay.edge_end(grid.ny - 1) - ay.edge(grid.ny - 1));
+    return regions(grid, width, height).map(r => {
         const text = r.own === 'same' ? 'all the same, within 1 %' : title_of(sweep.algorithms[r.own]);
         const i = r.k % grid.nx, j = Math.floor(r.k / grid.nx);
-        const room = (r.left + r.right + 1) * cell, wide = text.length * (r.own === 'same' ? 6.9 : 9);
-        const height = Math.abs(ay.edge_end(j) - ay.edge(j));
-        if (room < wide + 10 || r.count * height * cell < 900) return '';
-        const shift = (r.right - r.left) / 2 * cell, middle = ax.centre(i) + (Math.min(r.left, r.right) * cell < wide / 2 ? shift : 0);
-        const y = ay.centre(j) + 5;
-        return `<text class="${r.own === 'same' ? 'lab halo' : 'region'}" x="${middle.toFixed(1)}" y="${y.toFixed(1)}" ` +
+        const room = (r.left + r.right + 1) * width, wide = text.length * (r.own === 'same' ? 6.9 : 9);
+        if (room < wide + 10 || r.count * height * width < 900) return '';
+        const needs_shift = (Math.min(r.left, r.right) + 0.5) * width < wide / 2;
+        const x = ax.centre(i) + (needs_shift ? (r.right - r.left) / 2 * width : 0), y = ay.centre(j) + 5;
+        return `<text class="${r.own === 'same' ? 'lab halo' : 'region'}" x="${x.toFixed(1)}" y="${y.toFixed(1)}" ` +
             `text-anchor="middle">${esc(text)}</text>`;
     }).join('');
 }
 
 /* ---- the critical delay ---- */
 
-// For a setting the critical delay of the schedule that wins when the delay is largest, of those that have one.
+// The critical delay of the schedule that is the best when the delay is largest; null: it has none.
 function critical_of(setting, x) {
     const critical = sweep.measure.critical_delay_s;
     if (!critical || !is_delay_dim(sweep.dims[x])) return null;
     let late = -1;
     for (let i = sweep.dims[x].values.length - 1; i >= 0 && late < 0; i--) late = setting_with(setting, x, i);
     if (late < 0) return null;
-    for (const a of ranking_of(late)) {
-        const v = critical.values[late * sweep.A + a];
-        if (!Number.isNaN(v)) return {value: v, name: sweep.algorithms[a]};
-    }
-    return null;
+    const a = ranking_of(late)[0];
+    const value = a === undefined ? NaN : critical.values[late * sweep.A + a];
+    return Number.isFinite(value) ? {value, name: sweep.algorithms[a]} : null;
 }
 
 function critical_line(x, y, ax, ay) {
@@ -206,35 +201,36 @@ export function map_section(node) {
     const [map_more, cut_more] = node.querySelectorAll('.more-box');
     map_more.replaceChildren();
     cut_more.replaceChildren();
-    const map_table = has_map ? table_below(map_more, table_of_map) : null;
-    const cut_table = table_below(cut_more, table_of_cut);
-    let drawn = '';
-    const draw = () => {
-        if (has_map) {
-            map_controls(node.querySelector('.controls'));
+    const map_table = has_map ? table_below(map_more, table_of_map, {name: 'map', plot: map_box}) : null;
+    const cut_table = table_below(cut_more, table_of_cut, {name: 'curve', plot: cut_box});
+    const thumbs = node.querySelector('.thumbs');
+    let drawn = {};
+    const draw_all = is_new => {
+        const now = map_state();
+        if (has_map && (is_new || now.map !== drawn.map)) {
             draw_map(map_box);
-            draw_thumbs(node.querySelector('.thumbs'));
-            drawn = map_state();
-        }
-        map_lead(node);
+            map_table.update();
+        } else if (has_map) move_cross(map_box);
+        if (has_map && (is_new || now.thumbs !== drawn.thumbs)) {
+            map_controls(node.querySelector('.controls'));
+            draw_thumbs(thumbs);
+        } else press_thumb(thumbs);
+        drawn = now;
         draw_cut(cut_box);
         cut_table.update();
-        if (map_table) map_table.update();
     };
-    const update = () => {
-        if (has_map && drawn !== map_state()) return draw();
-        if (has_map) move_cross(map_box);
-        draw_cut(cut_box);
-        cut_table.update();
-        return undefined;
-    };
-    return {update, draw};
+    map_lead(node);
+    return {draw: () => draw_all(true), update: changed => {
+        if (['setting', 'mapx', 'mapy', 'mapz'].some(key => changed.has(key))) draw_all(false);
+    }};
 }
 
-// What the map depends on: its dims, and the other dims of the setting.
+// What the map and the small maps depend on: which dims, and the dims of the setting that they do not show.
 function map_state() {
     const {x, y, z} = map_dims();
-    return [x, y, z, ...sweep.dims.map((_, d) => d === x || d === y ? '' : sweep.place[d][state.setting])].join(' ');
+    const held = (...free) => [x, y, z, ...sweep.dims.map((_, d) => free.includes(d) ? '' : sweep.place[d][state.setting])].join(' ');
+    const many = z >= 0 && sweep.dims[z].values.length > MOST_THUMBS;
+    return {map: held(x, y), thumbs: many ? held(x, y) : held(x, y, z)};
 }
 
 function map_lead(node) {
@@ -358,9 +354,8 @@ function map_key(svg, event) {
     const move = {ArrowRight: [x, 1], ArrowLeft: [x, -1], ArrowUp: [y, 1], ArrowDown: [y, -1], PageUp: [y, 4], PageDown: [y, -4],
         Home: [x, -1e6], End: [x, 1e6]}[event.key];
     if (event.key === 'Enter') {
-        const timeline = document.getElementById('timeline');
-        if (timeline) timeline.dispatchEvent(new CustomEvent('open-setting', {detail: state.setting}));
-        if (timeline) timeline.scrollIntoView();
+        if (show_run_of_setting(state.setting)) document.getElementById('timeline').scrollIntoView();
+        else tell_status('The page has no timeline of this scenario.');
     }
     if (!move && event.key !== 'Enter') return;
     event.preventDefault();
@@ -390,7 +385,8 @@ function draw_thumbs(node) {
     const places = thumb_places(dim.values.length, now);
     const ax = dim_axis(sweep.dims[x], 0, 120, {cells: true}), ay = dim_axis(sweep.dims[y], 80, 0, {cells: true});
     for (const place of places) {
-        const button = el('button', {type: 'button', className: 'thumb', 'aria-pressed': String(place === now)});
+        const button = el('button', {type: 'button', className: 'thumb'});
+        button.dataset.place = place;
         const text = fmt_value(dim.unit, dim.values[place]);
         const head = dim.unit === 'count' ? `<b>${esc(text)}</b> ${esc(dim.label)}` : `<b>${esc(text)}</b>`;
         button.innerHTML = head + '<svg viewBox="0 0 120 80" preserveAspectRatio="none" shape-rendering="crispEdges" aria-hidden="true">' +
@@ -399,12 +395,20 @@ function draw_thumbs(node) {
         button.addEventListener('click', () => {
             move_dim(z, place);
             const again = node.querySelector('[aria-pressed=true]');
-            if (again) again.focus({preventScroll: true});
+            if (again && !button.isConnected) again.focus({preventScroll: true});
         });
         node.append(button);
     }
+    press_thumb(node);
     if (places.length < dim.values.length) {
         node.append(el('p', {className: 'note', textContent: `${places.length} of ${dim.values.length} values of ${dim.label}`}));
+    }
+}
+
+function press_thumb(node) {
+    const {z} = map_dims(), now = z < 0 ? -1 : sweep.place[z][state.setting];
+    for (const button of node.querySelectorAll('.thumb')) {
+        button.setAttribute('aria-pressed', String(Number(button.dataset.place) === now));
     }
 }
 
@@ -448,7 +452,7 @@ function draw_cut(node) {
     draw_curves(node, {
         width, height, title: '', label: `${measure.label} over ${dim.label}; arrows move the scenario`,
         dim, unit: measure.unit, domain, is_log, curves, bound, names: width > 330, rule: sweep.place[x][state.setting],
-        mark: critical && Number.isFinite(critical.value) && critical.value > 0 ?
+        mark: critical && critical.value > 0 ?
             {value: critical.value, text: 'critical delay ' + fmt_seconds(critical.value)} : null,
         text: fmt_seconds, on_pick: (i, goes_on) => move_dim(x, i, {goes_on}),
     });
@@ -464,14 +468,14 @@ function table_of_map() {
     const name = c => c.a === -2 ? '–' : c.a === -1 ? 'nothing ran' : title_of(sweep.algorithms[c.a]) + (c.step ? '' : ' (< 1 %)');
     const heads = [`${dims[y].label} / ${dims[x].label}`, ...dims[x].values.map(v => fmt_value(dims[x].unit, v))];
     const rows = dims[y].values.map((v, j) =>
-        [fmt_value(dims[y].unit, v), ...dims[x].values.map((_, i) => name(grid.cells[j * grid.nx + i]))]);
+        [cell_of(dims[y].unit, v), ...dims[x].values.map((_, i) => name(grid.cells[j * grid.nx + i]))]);
     return {caption: `The best schedule, and where it is less than ${fmt_percent(0.01)} faster than ${against_text()}`, heads, rows};
 }
 
 function table_of_cut() {
     const {x} = map_dims(), dim = sweep.dims[x], {curves, bound} = cut_values(x);
     const heads = [dim.label, ...curves.map(c => title_of(c.name)), ...(bound ? ['proven bound'] : [])];
-    const rows = dim.values.map((v, i) => [fmt_value(dim.unit, v), ...curves.map(c => fmt_seconds(c.values[i])),
-        ...(bound ? [fmt_seconds(bound[i])] : [])]);
+    const rows = dim.values.map((v, i) => [cell_of(dim.unit, v), ...curves.map(c => cell_of('s', c.values[i])),
+        ...(bound ? [cell_of('s', bound[i])] : [])]);
     return {caption: `${sweep.measure[time_measure()].label} over ${dim.label}`, heads, rows};
 }

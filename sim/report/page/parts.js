@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // parts.js -- what sections share: escaping, tips, tables instead of plots, files to save, what is spoken.
 
+import {D} from './data.js';
+import {fmt_value, fmt_percent, fmt_change} from './format.js';
 import {colour_of, mark_of, dash_of, title_of} from './looks.js';
 
 // Text for HTML and SVG, in text and in quoted attributes.
@@ -99,18 +101,34 @@ export function tell_status(text) {
 
 /* ---- a plot as table ---- */
 
-// A table as HTML: heads are texts, cells HTML-safe texts or {html}.
-export function table_html(caption, heads, rows) {
-    const cell = (c, tag, more) => `<${tag}${more}>${c !== null && typeof c === 'object' ? c.html : esc(c)}</${tag}>`;
-    return `<div class="scroll" tabindex="0" role="region" aria-label="${esc(caption)}"><table class="data">` +
-        `<caption>${esc(caption)}</caption><thead><tr>` +
-        heads.map(h => cell(h, 'th', ' scope="col"')).join('') + '</tr></thead><tbody>' +
-        rows.map(r => '<tr>' + r.map((c, i) => i ? cell(c, 'td', '') : cell(c, 'th', ' scope="row"')).join('') + '</tr>').join('') +
-        '</tbody></table></div>';
+// A cell of a table: a text, {unit, value} (also of unit share or change), or {html, value}.
+export function cell_of(unit, value) {
+    return {unit, value};
 }
 
-// "Show as table" below a plot: `table()` gives {caption, heads, rows} and is only asked while it is open.
-export function table_below(node, table) {
+function cell_html(cell) {
+    if (cell === null || typeof cell !== 'object') return esc(cell);
+    if (cell.html !== undefined) return cell.html;
+    const format = {share: fmt_percent, change: fmt_change}[cell.unit];
+    return esc(format ? format(cell.value) : fmt_value(cell.unit, cell.value));
+}
+
+// A schedule as the first cell of a row.
+export function schedule_cell(name) {
+    return {html: named(name), value: name};
+}
+
+// A table as HTML: heads are texts, cells as of cell_of().
+export function table_html(caption, heads, rows) {
+    const row = r => '<tr>' + r.map((c, i) => i ? `<td>${cell_html(c)}</td>` : `<th scope="row">${cell_html(c)}</th>`).join('') + '</tr>';
+    return `<div class="scroll" tabindex="0" role="region" aria-label="${esc(caption)}"><table class="data">` +
+        `<caption>${esc(caption)}</caption><thead><tr>` + heads.map(h => `<th scope="col">${esc(h)}</th>`).join('') +
+        `</tr></thead><tbody>${rows.map(row).join('')}</tbody></table></div>`;
+}
+
+// "Show as table" below a plot: `table()` gives {caption, heads, rows} and is only asked while it is open. With a name,
+// buttons that save its numbers as CSV and the first plot of `plot` as SVG.
+export function table_below(node, table, {name = '', plot = null} = {}) {
     const box = el('div', {className: 'as-table'});
     const details = el('details', {className: 'more'}, el('summary', {textContent: 'Show as table'}), box);
     const fill = () => {
@@ -119,11 +137,27 @@ export function table_below(node, table) {
         box.innerHTML = table_html(t.caption, t.heads, t.rows);
     };
     details.addEventListener('toggle', fill);
-    node.append(details);
+    const row = el('div', {className: 'more-row'}, details);
+    if (name) row.append(button('CSV', () => save_table(name, table()), {title: `Save the numbers: ${name}`}));
+    if (name && plot) {
+        row.append(button('SVG', () => save_file(file_name(name, 'svg'), 'image/svg+xml', svg_text(plot.querySelector('svg.plot'))),
+            {title: `Save the picture: ${name}`}));
+    }
+    node.append(row);
     return {update: fill};
 }
 
+function save_table(name, {heads, rows}) {
+    const value = cell => cell !== null && typeof cell === 'object' ? cell.value : cell;
+    save_file(file_name(name, 'csv'), 'text/csv', csv_text(heads, rows.map(r => r.map(value))));
+}
+
 /* ---- files ---- */
+
+// A file's name: the page's title, what it is, and the end.
+export function file_name(name, end) {
+    return `${(D.title || 'collsim').replace(/[^\w.-]+/g, '-').slice(0, 60)}-${name.replace(/ /g, '-')}.${end}`;
+}
 
 export function save_file(name, type, text) {
     const url = URL.createObjectURL(new Blob([text], {type}));

@@ -122,7 +122,7 @@ export function rows_section(node) {
     const table = el('table', {className: 'data'}), head = el('thead'), rows = el('tbody');
     table.append(head, rows);
     scroll.append(table);
-    body.replaceChildren(scroll);
+    body.replaceChildren(scroll, el('p', {className: 'note paper-only', textContent: 'At most the first 30 rows.'}));
     const append = () => {
         rows.insertAdjacentHTML('beforeend', cells.slice(rendered, rendered + CHUNK).map(cell => row_html(cell, columns)).join(''));
         rendered = Math.min(cells.length, rendered + CHUNK);
@@ -130,6 +130,7 @@ export function rows_section(node) {
         if (first && !rows.querySelector('[tabindex="0"]')) first.tabIndex = 0;
     };
     const fill = () => {
+        const was_scrolled = rendered > 0 && scroll.scrollTop > 0;
         cells = shown_cells(columns);
         rendered = 0;
         rows.replaceChildren();
@@ -137,7 +138,7 @@ export function rows_section(node) {
         if (cells.length === 0) rows.append(no_rows(columns.length, input));
         else append();
         count.textContent = `${fmt_count(cells.length)} rows`;
-        scroll.scrollTop = 0;
+        if (was_scrolled) scroll.scrollTop = 0;
         mark_shown(rows);
     };
     let timer = 0;
@@ -155,7 +156,7 @@ export function rows_section(node) {
     const update = changed => {
         if (changed.has('filter') && input.value !== state.filter) input.value = state.filter;
         if (changed.has('filter') || changed.has('sort')) fill();
-        else mark_shown(rows);
+        else if (changed.has('setting')) mark_shown(rows);
     };
     return {update, draw: fill, is_lazy: true, keeps_size: true};
 }
@@ -180,7 +181,7 @@ function fill_head(head, columns) {
         });
         press.dataset.key = c.key;
         th.setAttribute('aria-sort', on ? (is_down ? 'descending' : 'ascending') : 'none');
-        if (c.key === 'state') th.className = 'left';
+        if (c.unit === 'word') th.className = 'left';
         th.append(press);
         row.append(th);
     }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // timeline.js -- one or two runs on a canvas: ranks down, time across.
 //
-// The bars are pixels (pixels.js), kept while only what lies above them changes: hover, selection, play.
-// In the address: view (place of the view), t (from-to in seconds, absent: all), sel (RUN.TRANSFER of the view), crit, mode.
+// The bars are pixels (pixels.js), kept while only what lies above them changes: hover, selection, play. In
+// the address: view (place of the view), t (from-to in seconds, absent: all), sel (RUN.TRANSFER of the view),
+// crit, mode.
 //
 // For tests, on window.collsim.timeline:
 //   ready               a promise: the first view has been drawn
 //   opened              milliseconds from the asking for the view that is shown to its first frame
 //   hit(x, y)           CSS pixels of the canvas -> {run, i}, or null
 //   hit_linear(x, y)    the same by a search through all transfers, for comparison
-//   select(run, i), zoom_to(from, to), view()        view(): {from, to, width, height, runs: [{top, bottom, transfers}]}
+//   select(run, i), zoom_to(from, to)
+//   view()              {from, to, width, height, gutter, runs: [{top, bottom, transfers, rows}]}
 //   bench(n)            a promise: {draw: [ms], frame: [ms]} of n frames of panning and zooming
 //   show(runs)          a promise: runs of the caller's, instead of a view
 
@@ -18,26 +20,37 @@ import {fmt_seconds, fmt_percent, fmt_count, value_from_hash, value_to_hash} fro
 import {theme} from './looks.js';
 import {state, state_key, change} from './state.js';
 import {el, esc, button, choice, show_tip, table_below} from './parts.js';
-import {open_run, lanes_of_transfer, bar_of, waiter_of, transfer_words, transfer_line, path_table, moved_before} from './runs.js';
-import {end_name, fabric_name} from './runs.js';
+import {open_run, lanes_of_transfer, bar_of, waiter_of} from './runs.js';
+import {transfer_words, transfer_line, path_table, moved_before, end_name, fabric_name} from './runs.js';
 import {path_extent, hit_band} from './pixels.js';
-import {RUN_COLOURS, TL_OPS, TL_TOP, TL_STRIP, tl_time, tl_x, strip_x, make_surface, draw_surface} from './timeline_draw.js';
+import {RUN_COLOURS, TL_OPS, TL_TOP, TL_STRIP, tl_time, tl_x, strip_x} from './timeline_draw.js';
+import {make_surface, draw_surface} from './timeline_draw.js';
 import {density_of, lane_middle, heat_colour} from './timeline_draw.js';
 
-const TL_MODES = [['op', 'operation'], ['chunk', 'chunk'], ['round', 'round'], ['use', 'use of ports']];
+const TL_MODES = [
+    ['op', 'operation'],
+    ['chunk', 'chunk'],
+    ['round', 'round'],
+    ['use', 'use of ports'],
+];
 const TL_PLAY_MS = 7000;
 
-state_key('view', {init: 0, read: text => /^\d{1,6}$/.test(text) ? Number(text) : undefined});
-state_key('t', {init: null, read: tl_read_window, write: w => w ? w.map(t => value_to_hash('s', t)).join('-') : ''});
-state_key('sel', {init: null, read: tl_read_selection, write: s => s ? `${s.run}.${s.i}` : ''});
-state_key('crit', {init: true, read: text => ({1: true, 0: false})[text], write: on => on ? '1' : '0'});
-state_key('mode', {init: 'op', read: text => TL_MODES.some(m => m[0] === text) ? text : undefined});
+state_key('view', {init: 0, read: text => (/^\d{1,6}$/.test(text) ? Number(text) : undefined)});
+state_key('t', {
+    init: null,
+    read: tl_read_window,
+    write: w => (w ? w.map(t => value_to_hash('s', t)).join('-') : ''),
+});
+state_key('sel', {init: null, read: tl_read_selection, write: s => (s ? `${s.run}.${s.i}` : '')});
+state_key('crit', {init: true, read: text => ({1: true, 0: false}[text]), write: on => (on ? '1' : '0')});
+state_key('mode', {init: 'op', read: text => (TL_MODES.some(m => m[0] === text) ? text : undefined)});
 
 // "4.0ms-6.9ms"; a minus may stand in front of the first.
 function tl_read_window(text) {
     const match = /^(-?[^-]+)-([^-]+)$/.exec(text);
     if (!match) return undefined;
-    const from = value_from_hash('s', match[1]), to = value_from_hash('s', match[2]);
+    const from = value_from_hash('s', match[1]);
+    const to = value_from_hash('s', match[2]);
     return from < to ? [from, to] : undefined;
 }
 
@@ -77,13 +90,15 @@ let timeline_on_page = null;
 
 // From another section: hover a transfer of a run as it stands in the data; i < 0: none.
 export function highlight_in_timeline(raw, i) {
-    const tl = timeline_on_page, run = tl && tl.runs.find(r => r.raw === raw);
+    const tl = timeline_on_page;
+    const run = tl && tl.runs.find(r => r.raw === raw);
     if (!tl) return;
     tl.hover = run && i >= 0 ? {run, i} : null;
     tl_kick(tl);
 }
 
-// Draw the timeline into its section. update(): state, theme or width may have changed; print(): a light image for paper.
+// Draw the timeline into its section. update(): state, theme or width may have changed; print(): a light
+// image for paper.
 export function timeline_section(node) {
     const tl = make_timeline(node);
     timeline_on_page = tl;
@@ -97,8 +112,24 @@ export function timeline_section(node) {
 
 function make_timeline(node) {
     const tl = {
-        node, runs: [], from: 0, to: 1, total: 1, hover: null, sel: null, play: null, player: null, asked: false, frames: [],
-        opened: 0, shown: null, own_t: undefined, pointers: new Map(), drag: null, tables: [], has_begun: false,
+        node,
+        runs: [],
+        from: 0,
+        to: 1,
+        total: 1,
+        hover: null,
+        sel: null,
+        play: null,
+        player: null,
+        asked: false,
+        frames: [],
+        opened: 0,
+        shown: null,
+        own_t: undefined,
+        pointers: new Map(),
+        drag: null,
+        tables: [],
+        has_begun: false,
     };
     tl.lead = node.querySelector('.lead');
     tl.controls = node.querySelector('.controls');
@@ -106,15 +137,21 @@ function make_timeline(node) {
     tl.box = node.querySelector('.canvas-box');
     tl.canvas = el('canvas', {className: 'tl-canvas', tabIndex: 0});
     tl.canvas.setAttribute('role', 'application');
-    tl.canvas.setAttribute('aria-label', 'Timeline of transfers: GPUs down, time across. W S zoom, A D pan, arrows walk ' +
-        'the transfers of a port and what they waited for, C critical path, H use of ports, F all, Escape nothing selected.');
+    tl.canvas.setAttribute(
+        'aria-label',
+        'Timeline of transfers: GPUs down, time across. W S zoom, A D pan, arrows walk ' +
+            'the transfers of a port and what they waited for, C critical path, H use of ports, F all, ' +
+            'Escape nothing selected.'
+    );
     tl.canvas.textContent = 'The critical path is in the table below.';
     tl.image = el('img', {className: 'tl-image', alt: 'Timeline of transfers'});
     tl.box.append(tl.canvas, tl.image);
     tl.note = el('p', {className: 'note'});
     tl.table_box = el('div');
     node.append(tl.note, tl.table_box);
-    tl.ready = new Promise(resolve => { tl.is_ready = resolve; });
+    tl.ready = new Promise(resolve => {
+        tl.is_ready = resolve;
+    });
     return tl;
 }
 
@@ -127,16 +164,20 @@ function tl_when_seen(tl) {
         watcher.disconnect();
         tl_open(tl);
     };
-    const watcher = new IntersectionObserver(entries => {
-        if (entries.some(e => e.isIntersecting)) begin();
-    }, {rootMargin: '400px'});
+    const watcher = new IntersectionObserver(
+        entries => {
+            if (entries.some(e => e.isIntersecting)) begin();
+        },
+        {rootMargin: '400px'}
+    );
     watcher.observe(tl.node);
     (window.requestIdleCallback || (f => setTimeout(f, 50)))(begin, {timeout: 3000});
 }
 
 // Unpack the runs of the view and draw them. A damaged column is said in the place of the picture.
 async function tl_open(tl) {
-    const asked_at = performance.now(), raw = runs_of_view();
+    const asked_at = performance.now();
+    const raw = runs_of_view();
     tl.has_begun = true;
     tl.shown = state.view;
     tl.asked_runs = raw;
@@ -188,7 +229,8 @@ function tl_take_state(tl) {
         const [from, to] = state.t || tl_all(tl);
         tl_window(tl, from, to, false);
     }
-    const {sel} = state, run = sel && tl.runs[sel.run];
+    const {sel} = state;
+    const run = sel && tl.runs[sel.run];
     tl.sel = run && sel.i < run.n ? {run, i: sel.i} : null;
 }
 
@@ -200,7 +242,8 @@ function tl_all(tl) {
 
 // Show from..to, as near as the limits allow; keep it in the address a little later.
 function tl_window(tl, from, to, is_kept = true) {
-    const all = [-0.01 * tl.total, 1.01 * tl.total], least = 1e-7 * tl.total;
+    const all = [-0.01 * tl.total, 1.01 * tl.total];
+    const least = 1e-7 * tl.total;
     const width = Math.min(all[1] - all[0], Math.max(least, to - from));
     const begin = Math.min(Math.max(all[0], (from + to - width) / 2), all[1] - width);
     tl.from = begin;
@@ -213,7 +256,8 @@ function tl_window(tl, from, to, is_kept = true) {
 }
 
 function tl_keep_window(tl) {
-    const [from, to] = tl_all(tl), is_all = Math.abs(tl.from - from) + Math.abs(tl.to - to) < 1e-6 * tl.total;
+    const [from, to] = tl_all(tl);
+    const is_all = Math.abs(tl.from - from) + Math.abs(tl.to - to) < 1e-6 * tl.total;
     tl.own_t = is_all ? null : [tl.from, tl.to].map(t => Math.round(t * 1e12) / 1e12);
     change({t: tl.own_t}, {goes_on: true});
 }
@@ -222,7 +266,7 @@ function tl_keep_window(tl) {
 function tl_zoom(tl, factor, x) {
     const t = x === undefined ? (tl.from + tl.to) / 2 : tl_time(tl, x);
     const width = Math.min(1.02 * tl.total, Math.max(1e-7 * tl.total, (tl.to - tl.from) * factor));
-    const from = t - (t - tl.from) / (tl.to - tl.from) * width;
+    const from = t - ((t - tl.from) / (tl.to - tl.from)) * width;
     tl_window(tl, from, from + width);
 }
 
@@ -234,7 +278,8 @@ function tl_pan(tl, share) {
 
 // To begin at a moment, with the width as it is.
 function tl_shift(tl, from) {
-    const width = tl.to - tl.from, begin = Math.min(Math.max(-0.01 * tl.total, from), 1.01 * tl.total - width);
+    const width = tl.to - tl.from;
+    const begin = Math.min(Math.max(-0.01 * tl.total, from), 1.01 * tl.total - width);
     tl_window(tl, begin, begin + width);
 }
 
@@ -278,53 +323,82 @@ function tl_draw(tl) {
 /* ---- what is said ---- */
 
 function tl_lead(tl) {
-    const bold = text => el('b', {textContent: text}), [a, b] = tl.runs;
+    const bold = text => el('b', {textContent: text});
+    const [a, b] = tl.runs;
     const path = run => `The lit path of ${fmt_count(run.critical.length)} transfers decides its time`;
     tl.lead.textContent = '';
     if (!b) {
         const above = a.raw.gap > 0 ? `, ${fmt_percent(a.raw.gap - 1)} above the bound` : '';
-        tl.lead.append(`${fmt_count(a.raw.transfers)} transfers; the lit path of ${fmt_count(a.critical.length)} decides the ` +
-            'time: ', bold(fmt_seconds(a.raw.elapsed_s)), above + '.', moved_sentence([a]));
+        tl.lead.append(
+            `${fmt_count(a.raw.transfers)} transfers; `,
+            `the lit path of ${fmt_count(a.critical.length)} decides the time: `,
+            bold(fmt_seconds(a.raw.elapsed_s)),
+            above + '.',
+            moved_sentence([a])
+        );
         return;
     }
     const [fast, other] = a.raw.elapsed_s <= b.raw.elapsed_s ? [a, b] : [b, a];
     const less = other.raw.elapsed_s - fast.raw.elapsed_s;
     if (less <= 0.005 * other.raw.elapsed_s) {
-        tl.lead.append(`Both end after about ${fmt_seconds(fast.raw.elapsed_s)}.`, moved_sentence([fast, other]));
+        tl.lead.append(
+            `Both end after about ${fmt_seconds(fast.raw.elapsed_s)}.`,
+            moved_sentence([fast, other])
+        );
         return;
     }
-    tl.lead.append(bold(`${fast.raw.title} ends ${fmt_seconds(less)} earlier`), ` than ${other.raw.title}.`,
-        moved_sentence([fast, other]), ` ${path(fast)}.`);
+    tl.lead.append(
+        bold(`${quoted(fast)} ends ${fmt_seconds(less)} earlier`),
+        ` than ${quoted(other)}.`,
+        moved_sentence([fast, other]),
+        ` ${path(fast)}.`
+    );
 }
 
 // What has been moved before the last rank comes; '' where all come at once.
 function moved_sentence(runs) {
     const late = runs[0].raw.late.filter(l => l[1] > 0).sort((p, q) => q[1] - p[1]);
-    if (late.length === 0) return '';
-    const [rank, t] = late[0], shares = runs.map(r => fmt_percent(moved_before(r, t)));
+    const arrivals = runs.map(r => JSON.stringify(r.raw.late));
+    if (late.length === 0 || arrivals.some(a => a !== arrivals[0])) return '';
+    const [rank, t] = late[0];
+    const shares = runs.map(r => moved_before(r, t));
+    if (shares.some(Number.isNaN)) return '';
     const who = `Before ${end_name(runs[0], rank)} comes${late.length > 1 ? ', the last,' : ','}`;
-    if (runs.length === 1) return ` ${who} ${shares[0]} of all bytes have been moved.`;
-    return ` ${who} it has moved ${shares[0]} of its bytes, ${runs[1].raw.title} ${shares[1]}.`;
+    if (runs.length === 1) return ` ${who} ${fmt_percent(shares[0])} of all bytes have been moved.`;
+    const [here, there] = shares.map(fmt_percent);
+    return ` ${who} it has moved ${here} of its bytes, ${quoted(runs[1])} ${there}.`;
+}
+
+// A run's title within a sentence.
+function quoted({raw}) {
+    return /[ ,]/.test(raw.title) ? `“${raw.title}”` : raw.title;
 }
 
 function tl_tip_html(which) {
-    const w = transfer_words(which.run, which.i), muted = text => text ? ` <span class="muted">${esc(text)}</span>` : '';
-    return `<b>${esc(w.way)}</b> ${esc(w.what)}<br>${esc(w.when)}${muted(w.rate && `(${w.rate})`)}<br>` +
-        `${esc(w.waited)}${muted(w.before)}` + (w.on_path ? '<br><span class="tl-swatch tl-path"></span>on the critical path' : '');
+    const w = transfer_words(which.run, which.i);
+    const muted = text => (text ? ` <span class="muted">${esc(text)}</span>` : '');
+    return (
+        `<b>${esc(w.way)}</b> ${esc(w.what)}<br>${esc(w.when)}${muted(w.rate && `(${w.rate})`)}<br>` +
+        `${esc(w.waited)}${muted(w.before)}` +
+        (w.on_path ? '<br><span class="tl-swatch tl-path"></span>on the critical path' : '')
+    );
 }
 
 function tl_say(tl) {
     const text = tl.sel ? transfer_line(tl.sel.run, tl.sel.i) : '';
     const title = tl.sel && tl.runs.length > 1 ? tl.sel.run.raw.title + ', ' : '';
     if (tl.live.textContent !== title + text) tl.live.textContent = title + text;
-    const thinned = tl.runs.map(r => r.raw.thinned).filter(Boolean).join(' ');
-    tl.note.textContent = `${lanes_sentence(tl.runs[0].raw.fabrics)} ${thinned}`.trim();
+    const thinned = tl.runs
+        .filter(r => r.raw.thinned)
+        .map(r => `${r.raw.title}: ${r.raw.thinned}.`)
+        .join(' ');
+    tl.note.textContent = `${lanes_sentence(tl.runs[0])} ${thinned}`.trim();
 }
 
 // What the lanes of a GPU are, from above.
-function lanes_sentence(fabrics) {
+function lanes_sentence({raw, fabrics}) {
     if (fabrics.length < 2) return 'Of each GPU: what it sends above, what it receives below.';
-    const names = fabrics.flatMap(f => [fabric_name(f) + ' sends', fabric_name(f) + ' receives']);
+    const names = fabrics.map(f => fabric_name(raw.fabrics[f])).flatMap(f => [f + ' sends', f + ' receives']);
     return `Of each GPU, from above: ${names.join(', ')}.`;
 }
 
@@ -345,19 +419,36 @@ function tl_controls(tl) {
     if (tl.controls_key === key && tl.controls_runs === tl.runs) return;
     tl.controls_key = key;
     tl.controls_runs = tl.runs;
-    const focused = document.activeElement, had = tl.controls.contains(focused) ? focused.dataset.tl : null;
-    const views = views_of_data(), parts = [];
+    const focused = document.activeElement;
+    const had = tl.controls.contains(focused) ? focused.dataset.tl : null;
+    const views = views_of_data();
+    const parts = [];
     if (views.length > 1) {
-        parts.push(choice('run', views.map((v, k) => [k, v.name]), Math.min(state.view, views.length - 1), value => {
-            change({view: Number(value), t: null, sel: null});
-        }));
+        parts.push(
+            choice(
+                'run',
+                views.map((v, k) => [k, v.name]),
+                Math.min(state.view, views.length - 1),
+                value => {
+                    change({view: Number(value), t: null, sel: null});
+                }
+            )
+        );
         parts[0].querySelector('select').dataset.tl = 'view';
     }
     const modes = el('span', {className: 'g'});
-    for (const [mode, text] of TL_MODES) modes.append(tl_toggle(text, state.mode === mode, () => change({mode}), mode));
-    parts.push(modes, tl_toggle('critical path', state.crit, () => change({crit: !state.crit}), 'crit'));
+    for (const [mode, text] of TL_MODES)
+        modes.append(tl_toggle(text, state.mode === mode, () => change({mode}), mode));
+    parts.push(
+        modes,
+        tl_toggle('critical path', state.crit, () => change({crit: !state.crit}), 'crit')
+    );
     if (!tl_is_still()) parts.push(tl_toggle('play', tl.player !== null, () => tl_toggle_play(tl), 'play'));
-    parts.push(button('fit', () => tl_fit(tl)), el('span', {className: 'sp'}), tl_legend(tl));
+    parts.push(
+        button('fit', () => tl_fit(tl)),
+        el('span', {className: 'sp'}),
+        tl_legend(tl)
+    );
     tl.controls.replaceChildren(...parts);
     const again = had && tl.controls.querySelector(`[data-tl="${had}"]`);
     if (again) again.focus();
@@ -371,23 +462,28 @@ function tl_toggle(text, is_on, on_press, name) {
 }
 
 function tl_legend(tl) {
-    const c = RUN_COLOURS[theme], legend = el('span', {className: 'g tl-legend'});
+    const c = RUN_COLOURS[theme];
+    const legend = el('span', {className: 'g tl-legend'});
     const add = (text, colour, more = '') => {
         const swatch = el('span', {className: 'tl-swatch ' + more});
         if (colour) swatch.style.background = colour;
         legend.append(el('span', {}, swatch, text));
     };
     if (state.mode === 'op') {
-        const used = new Set(tl.runs.flatMap(r => r.raw.ops));
+        const used = new Set(tl.runs.flatMap(r => r.ops.map(o => r.raw.ops[o])));
         TL_OPS.filter(op => used.has(op)).forEach(op => add(op, c[op]));
     } else {
-        const at = state.mode === 'use' ? k => heat_colour(k / 4, theme === 'dark') : k => d3.interpolateCividis(0.06 + 0.9 * k / 4);
+        const at =
+            state.mode === 'use'
+                ? k => heat_colour(k / 4, theme === 'dark')
+                : k => d3.interpolateCividis(0.06 + (0.9 * k) / 4);
         const names = state.mode === 'use' ? ['idle', 'busy'] : [`first ${state.mode}`, 'last'];
         const ramp = el('span', {className: 'tl-ramp'});
         ramp.style.background = `linear-gradient(to right, ${[0, 1, 2, 3, 4].map(at).join(', ')})`;
         legend.append(el('span', {}, names[0] + ' ', ramp, ' ' + names[1]));
     }
     if (state.crit) add('critical', '', 'tl-path');
+    if (tl.runs.some(r => !r.is_whole && r.raw.links)) add('busy with others', c.rest);
     if (tl.runs.some(r => r.raw.late.length)) add('late', '', 'tl-late');
     if (tl.runs.some(r => r.raw.slow.length)) add('slow', '', 'tl-slow');
     return legend;
@@ -404,7 +500,10 @@ function tl_toggle_play(tl) {
         return;
     }
     if (tl_is_still()) return;
-    const began = performance.now(), from = Math.max(0, tl.from), to = Math.min(tl.total, tl.to), player = {};
+    const began = performance.now();
+    const from = Math.max(0, tl.from);
+    const to = Math.min(tl.total, tl.to);
+    const player = {};
     const step = () => {
         if (tl.player !== player) return;
         const share = (performance.now() - began) / TL_PLAY_MS;
@@ -437,26 +536,38 @@ function tl_listen(tl) {
     canvas.addEventListener('pointermove', e => tl_on_move(tl, e));
     canvas.addEventListener('pointerup', e => tl_on_up(tl, e));
     canvas.addEventListener('pointercancel', e => tl_end_drag(tl, e));
-    canvas.addEventListener('pointerleave', () => tl_set_hover(tl, null));
+    // a finger that is lifted leaves the tip of what it has tapped
+    canvas.addEventListener('pointerleave', e => {
+        if (e.pointerType === 'mouse') tl_set_hover(tl, null);
+    });
     canvas.addEventListener('dblclick', () => tl_fit(tl));
     canvas.addEventListener('blur', () => show_tip(null));
     new ResizeObserver(() => {
-        if (!matchMedia('print').matches && tl.runs.length && tl.box.clientWidth !== tl.surface.width) tl_layout(tl);
+        if (matchMedia('print').matches || !tl.runs.length || tl.box.clientWidth === tl.surface.width) return;
+        requestAnimationFrame(() => tl_layout(tl));
     }).observe(tl.box);
     tl_follow_scale(tl);
 }
 
 // The window may move to a screen of other pixels.
 function tl_follow_scale(tl) {
-    matchMedia(`(resolution: ${window.devicePixelRatio || 1}dppx)`).addEventListener('change', () => {
-        if (tl.runs.length && !matchMedia('print').matches) tl_layout(tl);
-        tl_follow_scale(tl);
-    }, {once: true});
+    matchMedia(`(resolution: ${window.devicePixelRatio || 1}dppx)`).addEventListener(
+        'change',
+        () => {
+            if (tl.runs.length && !matchMedia('print').matches) tl_layout(tl);
+            tl_follow_scale(tl);
+        },
+        {once: true}
+    );
 }
 
 // The page scrolls, unless Ctrl is held or the canvas has the focus. With Shift it pans.
 function tl_on_wheel(tl, e) {
-    if (tl.runs.length === 0 || !(e.ctrlKey || e.metaKey || e.shiftKey || document.activeElement === tl.canvas)) return;
+    if (
+        tl.runs.length === 0 ||
+        !(e.ctrlKey || e.metaKey || e.shiftKey || document.activeElement === tl.canvas)
+    )
+        return;
     e.preventDefault();
     const pixels = (e.deltaY || e.deltaX) * (e.deltaMode === 1 ? 16 : 1);
     if (e.shiftKey) tl_pan(tl, pixels / 800);
@@ -469,7 +580,13 @@ function tl_on_down(tl, e) {
     tl.pointers.set(e.pointerId, e.offsetX);
     if (tl.pointers.size === 2) {
         const [a, b] = tl.pointers.values();
-        tl.drag = {kind: 'pinch', apart: Math.max(10, Math.abs(a - b)), from: tl.from, to: tl.to, at: tl_time(tl, (a + b) / 2)};
+        tl.drag = {
+            kind: 'pinch',
+            apart: Math.max(10, Math.abs(a - b)),
+            from: tl.from,
+            to: tl.to,
+            at: tl_time(tl, (a + b) / 2),
+        };
         return;
     }
     const is_strip = e.offsetY < TL_STRIP[1] + 4;
@@ -480,7 +597,9 @@ function tl_on_down(tl, e) {
 
 // In the overview: an edge of the window is dragged, or the window; beside it, the window first comes there.
 function tl_begin_strip(tl, x) {
-    const {drag, surface} = tl, x0 = strip_x(tl, surface, tl.from), x1 = strip_x(tl, surface, tl.to);
+    const {drag, surface} = tl;
+    const x0 = strip_x(tl, surface, tl.from);
+    const x1 = strip_x(tl, surface, tl.to);
     if (Math.abs(x - x1) <= 6) drag.kind = 'end';
     else if (Math.abs(x - x0) <= 6) drag.kind = 'begin';
     else if (x < x0 || x > x1) {
@@ -491,7 +610,7 @@ function tl_begin_strip(tl, x) {
 
 function strip_time(tl, x) {
     const {width, gutter} = tl.surface;
-    return (x - gutter) / (width - gutter - 8) * tl.total;
+    return ((x - gutter) / (width - gutter - 8)) * tl.total;
 }
 
 function tl_on_move(tl, e) {
@@ -501,7 +620,9 @@ function tl_on_move(tl, e) {
         return;
     }
     tl.pointers.set(e.pointerId, e.offsetX);
-    const {drag, surface} = tl, dx = e.offsetX - drag.x, seconds = (drag.to - drag.from) / (surface.width - surface.gutter);
+    const {drag, surface} = tl;
+    const dx = e.offsetX - drag.x;
+    const seconds = (drag.to - drag.from) / (surface.width - surface.gutter);
     if (drag.kind === 'pinch') {
         tl_pinch(tl);
         return;
@@ -512,14 +633,16 @@ function tl_on_move(tl, e) {
     const along = strip_time(tl, e.offsetX) - strip_time(tl, drag.x);
     if (drag.kind === 'pan') tl_shift(tl, drag.from - dx * seconds);
     else if (drag.kind === 'strip') tl_shift(tl, drag.from + along);
-    else if (drag.kind === 'end') tl_window(tl, drag.from, Math.max(drag.from + 1e-4 * tl.total, drag.to + along));
+    else if (drag.kind === 'end')
+        tl_window(tl, drag.from, Math.max(drag.from + 1e-4 * tl.total, drag.to + along));
     else tl_window(tl, Math.min(drag.to - 1e-4 * tl.total, drag.from + along), drag.to);
 }
 
 function tl_pinch(tl) {
-    const [a, b] = tl.pointers.values(), {drag, surface} = tl;
-    const width = (drag.to - drag.from) * drag.apart / Math.max(10, Math.abs(a - b));
-    const from = drag.at - ((a + b) / 2 - surface.gutter) / (surface.width - surface.gutter) * width;
+    const [a, b] = tl.pointers.values();
+    const {drag, surface} = tl;
+    const width = ((drag.to - drag.from) * drag.apart) / Math.max(10, Math.abs(a - b));
+    const from = drag.at - (((a + b) / 2 - surface.gutter) / (surface.width - surface.gutter)) * width;
     tl_window(tl, from, from + width);
 }
 
@@ -549,7 +672,8 @@ function tl_set_hover(tl, hit, event) {
 function tl_hit(tl, x, y) {
     const place = tl_place(tl, x, y);
     if (!place) return null;
-    const {run, band, t, slack, view} = place, i = hit_band(run, band, t, slack, view, state.crit);
+    const {run, band, t, slack, view} = place;
+    const i = hit_band(run, band, t, slack, view, state.crit);
     return i < 0 ? null : {run, i};
 }
 
@@ -559,18 +683,22 @@ function tl_place(tl, x, y) {
     if (x < surface.gutter || y < TL_TOP) return null;
     const at = surface.rows[Math.floor((y - TL_TOP) * surface.scale)];
     if (!at) return null;
-    const k = surface.pixels.width / (tl.to - tl.from), view = {from: tl.from, scale: surface.scale, k};
-    return {run: at[0], band: at[1], t: tl_time(tl, x), slack: 2 * surface.scale / k, view};
+    const k = surface.pixels.width / (tl.to - tl.from);
+    const view = {from: tl.from, scale: surface.scale, k};
+    return {run: at[0], band: at[1], t: tl_time(tl, x), slack: (2 * surface.scale) / k, view};
 }
 
 // As tl_hit(), by a look at every transfer.
 function tl_hit_linear(tl, x, y) {
     const place = tl_place(tl, x, y);
     if (!place) return null;
-    const {run, band, t, slack, view} = place, lanes = new Set(band.lanes), px = (t - view.from) * view.k;
+    const {run, band, t, slack, view} = place;
+    const lanes = new Set(band.lanes);
+    const px = (t - view.from) * view.k;
     let best = null;
     for (let i = 0; i < run.n; i++) {
-        const [p, q] = state.crit && run.is_critical[i] ? path_extent(run.start_s[i], run.end_s[i], view) : [0, 0];
+        const [p, q] =
+            state.crit && run.is_critical[i] ? path_extent(run.start_s[i], run.end_s[i], view) : [0, 0];
         const is_lit = p <= px && px < q;
         const distance = is_lit ? -1 : Math.max(run.start_s[i] - t, t - run.end_s[i], 0);
         if (distance > slack || !lanes_of_transfer(run, i).some(l => lanes.has(l))) continue;
@@ -595,14 +723,17 @@ function tl_go_to(tl, run, i) {
     const middle = (run.start_s[i] + run.end_s[i]) / 2;
     if (middle < tl.from || middle > tl.to) tl_shift(tl, middle - (tl.to - tl.from) / 2);
     tl_select(tl, {run, i}, true);
-    const lane = lanes_of_transfer(run, i)[0], box = tl.canvas.getBoundingClientRect();
+    const lane = lanes_of_transfer(run, i)[0];
+    const box = tl.canvas.getBoundingClientRect();
     if (lane === undefined) return;
     show_tip(tl_tip_html({run, i}), {
-        clientX: box.left + tl_x(tl, middle), clientY: box.top + lane_middle(run, lane, tl.surface.scale),
+        clientX: box.left + tl_x(tl, middle),
+        clientY: box.top + lane_middle(run, lane, tl.surface.scale),
     });
 }
 
-// -1, 1: the neighbour on the sending port; 'back': what it waited for; 'on': what waited for it. First: the path's begin.
+// -1, 1: the neighbour on the sending port; 'back': what it waited for; 'on': what waited for it. First: the
+// path's begin.
 function tl_walk(tl, way) {
     if (!tl.sel) {
         const run = tl.runs[tl.runs.length - 1];
@@ -618,16 +749,26 @@ function tl_walk(tl, way) {
     const lane = lanes_of_transfer(run, i)[0];
     if (lane === undefined) return;
     const bar = bar_of(run, lane, i) + way;
-    if (bar >= run.lanes.offset[lane] && bar < run.lanes.offset[lane + 1]) tl_go_to(tl, run, run.lanes.id[bar]);
+    if (bar >= run.lanes.offset[lane] && bar < run.lanes.offset[lane + 1])
+        tl_go_to(tl, run, run.lanes.id[bar]);
 }
 
 function tl_keys(tl) {
     const keys = {
-        w: () => tl_zoom(tl, 0.75), s: () => tl_zoom(tl, 1 / 0.75), a: () => tl_pan(tl, -0.15), d: () => tl_pan(tl, 0.15),
-        f: () => tl_fit(tl), 0: () => tl_fit(tl), c: () => change({crit: !state.crit}),
-        h: () => change({mode: state.mode === 'use' ? 'op' : 'use'}), ' ': () => tl_toggle_play(tl),
-        arrowleft: () => tl_walk(tl, -1), arrowright: () => tl_walk(tl, 1),
-        arrowup: () => tl_walk(tl, 'back'), arrowdown: () => tl_walk(tl, 'on'), escape: () => tl_escape(tl),
+        w: () => tl_zoom(tl, 0.75),
+        s: () => tl_zoom(tl, 1 / 0.75),
+        a: () => tl_pan(tl, -0.15),
+        d: () => tl_pan(tl, 0.15),
+        f: () => tl_fit(tl),
+        0: () => tl_fit(tl),
+        c: () => change({crit: !state.crit}),
+        h: () => change({mode: state.mode === 'use' ? 'op' : 'use'}),
+        ' ': () => tl_toggle_play(tl),
+        arrowleft: () => tl_walk(tl, -1),
+        arrowright: () => tl_walk(tl, 1),
+        arrowup: () => tl_walk(tl, 'back'),
+        arrowdown: () => tl_walk(tl, 'on'),
+        escape: () => tl_escape(tl),
     };
     tl.canvas.addEventListener('keydown', e => {
         const act = keys[e.key.toLowerCase()];
@@ -651,7 +792,8 @@ function tl_escape(tl) {
 // Put a light picture of what is in view behind the canvas, which is not printed.
 function tl_print(tl) {
     if (tl.runs.length === 0) return;
-    const kept = tl.surface, {sel, hover, play} = tl;
+    const kept = tl.surface;
+    const {sel, hover, play} = tl;
     tl.hover = tl.play = null;
     tl.surface = make_surface(tl, document.createElement('canvas'), 1100, 2, 'light');
     draw_surface(tl, tl.surface);
@@ -668,13 +810,19 @@ function expose_timeline(tl) {
     window.collsim = Object.assign(window.collsim || {}, {
         timeline: {
             ready: tl.ready,
-            get opened() { return tl.opened; },
+            get opened() {
+                return tl.opened;
+            },
             hit: (x, y) => number(tl_hit(tl, x, y)),
             hit_linear: (x, y) => number(tl_hit_linear(tl, x, y)),
             select: (run, i) => tl_go_to(tl, tl.runs[run], i),
             zoom_to: (from, to) => tl_window(tl, from, to),
             view: () => ({
-                from: tl.from, to: tl.to, width: tl.surface.width, height: tl.surface.height, gutter: tl.surface.gutter,
+                from: tl.from,
+                to: tl.to,
+                width: tl.surface.width,
+                height: tl.surface.height,
+                gutter: tl.surface.gutter,
                 runs: tl.runs.map(r => ({top: r.top, bottom: r.bottom, transfers: r.n, rows: r.rows})),
             }),
             bench: n => tl_bench(tl, n),
@@ -685,7 +833,8 @@ function expose_timeline(tl) {
 
 // A third of the frames each: panning to and fro, zooming in, panning.
 async function tl_bench(tl, n = 120) {
-    const out = {draw: [], frame: []}, {width, gutter} = tl.surface;
+    const out = {draw: [], frame: []};
+    const {width, gutter} = tl.surface;
     let last = performance.now();
     tl_fit(tl);
     for (let k = 0; k < n; k++) {
@@ -693,7 +842,7 @@ async function tl_bench(tl, n = 120) {
         out.frame.push(now - last);
         last = now;
         if (k < n / 3) tl_pan(tl, k % 2 ? 0.02 : -0.02);
-        else if (k < 2 * n / 3) tl_zoom(tl, 0.93, gutter + (width - gutter) * 0.7);
+        else if (k < (2 * n) / 3) tl_zoom(tl, 0.93, gutter + (width - gutter) * 0.7);
         else tl_pan(tl, -0.03);
         const began = performance.now();
         tl_draw(tl);
