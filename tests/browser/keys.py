@@ -215,6 +215,10 @@ def map_and_curves(page):
 
 def map_opens_timeline():
     browser.js("document.querySelector('#when .map svg').focus(); scrollTo({top: 0, behavior: 'instant'});")
+    browser.js("collsim.change({setting: collsim.sweep.start === 0 ? 1 : 0});")
+    browser.press(Keys.ENTER)
+    same(browser.text("#status"), "The page has no timeline of this scenario.", "Enter on the map of another scenario")
+    browser.js("collsim.change({setting: collsim.sweep.start});")
     browser.press(Keys.ENTER)
     browser.wait("const b = document.getElementById('timeline').getBoundingClientRect(); return b.top >= -5 && b.top < innerHeight",
                  "the timeline, by Enter on the map")
