@@ -68,14 +68,12 @@ static void add_commas(char *number, size_t bytes)
  * `fixed`. */
 static void digits(double value, bool fixed, char *text, size_t bytes)
 {
-    char   plain[32];
-    double size     = fabs(value);
-    int    decimals = size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
+    char plain[32];
 
-    if (size < 0.0995 && size > 0) { /* three digits of what is small */
-        decimals = 2 - (int)floor(log10(size) + 1e-12);
-        decimals = decimals > 12 ? 12 : decimals;
-    }
+    /* which digits are the first three is known when the value has been rounded to them */
+    (void)snprintf(plain, sizeof plain, "%.2e", fabs(value));
+    int exponent = (int)strtol(strchr(plain, 'e') + 1, NULL, 10);
+    int decimals = value == 0 || exponent >= 2 ? 0 : exponent < -10 ? 12 : 2 - exponent;
     (void)snprintf(plain, sizeof plain, "%.*f", decimals, value);
     size_t length = strlen(plain), whole = strcspn(plain, ".");
     if (!fixed && whole < length) {

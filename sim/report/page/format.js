@@ -203,9 +203,11 @@ const HASH_FACTORS = {
 // The value of a text of the address, or of a field; NaN (null of a word) where it is none.
 export function value_from_hash(unit, text) {
     if (unit === 'word') return text;
-    const match = /^\s*([+-]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-zµ/]*)\s*$/i.exec(text);
+    const match = /^\s*([+-]?(?:\d[\d,]*\.?\d*|\.\d+))(?:e([+-]?\d+))?\s*([a-zµ/]*)\s*$/i.exec(text);
     if (!match) return NaN;
     const factors = HASH_FACTORS[unit] || {'': 1};
-    const factor = factors[match[2].toLowerCase()];
-    return factor === undefined ? NaN : Number(match[1].replace(/,/g, '')) * factor;
+    const factor = factors[match[3].toLowerCase()], digits = match[1].replace(/,/g, ''), power = Number(match[2] || 0);
+    if (factor === undefined) return NaN;
+    // 20us is 2e-5, not the number beside it
+    return factor < 1 ? Number(`${digits}e${power + Math.round(Math.log10(factor))}`) : Number(`${digits}e${power}`) * factor;
 }
