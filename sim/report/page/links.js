@@ -121,10 +121,10 @@ function step_of(share) {
 
 /* ---- rows ---- */
 
-// Places of the rows that are shown, in their order: the busiest of all, at most 160.
+// Places of the rows that are shown, in their order: those that carry something, the busiest 160 at most.
 function link_rows(run, order) {
     const {rows} = run.raw.links;
-    const places = rows.map((_, k) => k);
+    const places = rows.map((_, k) => k).filter(k => rows[k].busy > 0);
     const busiest = places.sort((a, b) => rows[b].busy - rows[a].busy || a - b).slice(0, LINK_MOST_ROWS);
     if (order === 'busy') return busiest;
     const collate = new Intl.Collator('en', {numeric: true}).compare;
@@ -162,14 +162,13 @@ function link_picture(links, run) {
     const all = run.raw.links.rows.length;
     const picture = {run, rows, canvas, image, end: links.end};
     picture.node = el('div', {className: 'link-box'}, canvas, image);
-    if (all > rows.length) {
-        picture.node.append(
-            el('p', {
-                className: 'note',
-                textContent: `${fmt_count(rows.length)} of ${fmt_count(all)} links, the busiest.`,
-            })
-        );
-    }
+    const idle = run.raw.links.rows.filter(r => !(r.busy > 0)).length;
+    const left_out = all - idle - rows.length;
+    const said = [
+        left_out > 0 ? `${fmt_count(rows.length)} of ${fmt_count(all - idle)} links, the busiest.` : '',
+        idle > 0 ? `${fmt_count(idle)} of ${fmt_count(all)} links carry nothing.` : '',
+    ];
+    picture.node.append(el('p', {className: 'note', textContent: said.join(' ').trim()}));
     paint_links(picture, Math.max(280, links.width), window.devicePixelRatio || 1, theme);
     link_listen(picture);
     return picture;
@@ -180,7 +179,7 @@ function paint_links(picture, width, wanted_scale, in_theme) {
     const {run, rows, canvas} = picture;
     const scale = Math.min(3, wanted_scale);
     const c = RUN_COLOURS[in_theme];
-    const h = Math.max(3, Math.min(16, Math.floor(LINK_ROOM / rows.length)));
+    const h = Math.max(3, Math.min(16, Math.floor(LINK_ROOM / Math.max(1, rows.length))));
     const g = canvas.getContext('2d');
     const marked = [...run.marks.keys()]
         .filter(r => r < run.ranks)
