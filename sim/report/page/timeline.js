@@ -328,12 +328,11 @@ function tl_lead(tl) {
     const path = run => `The lit path of ${fmt_count(run.critical.length)} transfers decides its time`;
     tl.lead.textContent = '';
     if (!b) {
-        const above = a.raw.gap > 0 ? `, ${fmt_percent(a.raw.gap - 1)} above the bound` : '';
         tl.lead.append(
             `${fmt_count(a.raw.transfers)} transfers; `,
             `the lit path of ${fmt_count(a.critical.length)} decides the time: `,
             bold(fmt_seconds(a.raw.elapsed_s)),
-            above + '.',
+            above_bound(a.raw.gap) + '.',
             moved_sentence([a])
         );
         return;
@@ -353,6 +352,23 @@ function tl_lead(tl) {
         moved_sentence([fast, other]),
         ` ${path(fast)}.`
     );
+}
+
+// '' where there is no bound.
+function above_bound(gap) {
+    if (!(gap > 0)) return '';
+    return gap < 1.0005 ? ', as soon as the bound allows' : `, ${fmt_percent(gap - 1)} above the bound`;
+}
+
+// What the transfers of the critical path waited for, the most frequent first.
+function waits_sentence({raw, critical, wait}, is_named) {
+    const counts = new Map();
+    for (const i of critical) counts.set(wait[i], (counts.get(wait[i]) || 0) + 1);
+    const texts = [...counts]
+        .sort((p, q) => q[1] - p[1] || p[0] - q[0])
+        .map(([place, count]) => `${raw.waits[place]} (${fmt_count(count)})`);
+    if (texts.length === 0) return '';
+    return `The critical path${is_named ? ` of ${raw.title}` : ''} waited for ${texts.join(', ')}.`;
 }
 
 // What has been moved before the last rank comes; '' where all come at once.
@@ -388,11 +404,9 @@ function tl_say(tl) {
     const text = tl.sel ? transfer_line(tl.sel.run, tl.sel.i) : '';
     const title = tl.sel && tl.runs.length > 1 ? tl.sel.run.raw.title + ', ' : '';
     if (tl.live.textContent !== title + text) tl.live.textContent = title + text;
-    const thinned = tl.runs
-        .filter(r => r.raw.thinned)
-        .map(r => `${r.raw.title}: ${r.raw.thinned}.`)
-        .join(' ');
-    tl.note.textContent = `${lanes_sentence(tl.runs[0])} ${thinned}`.trim();
+    const sentences = tl.runs.map(run => waits_sentence(run, tl.runs.length > 1));
+    for (const {raw} of tl.runs) sentences.push(raw.thinned ? `${raw.title}: ${raw.thinned}.` : '');
+    tl.note.textContent = [lanes_sentence(tl.runs[0]), ...sentences].filter(Boolean).join(' ');
 }
 
 // What the lanes of a GPU are, from above.
