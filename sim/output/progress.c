@@ -68,8 +68,8 @@ void cs_progress_step(cs_progress *p, uint64_t done, uint64_t total, double now_
         p->first_done = done > 1 ? done : 0; /* one item may be the first that took its time */
         p->first_s    = done > 1 ? now_s : p->begun_s;
     }
-    bool is_early = p->is_bar && now_s - p->begun_s < CS_PROGRESS_BEGIN_S;
-    bool is_due   = now_s - p->said_s >= (p->is_bar ? CS_PROGRESS_DRAW_S : CS_PROGRESS_LINE_S);
+    bool is_early   = p->is_bar && now_s - p->begun_s < CS_PROGRESS_BEGIN_S;
+    bool is_due     = now_s - p->said_s >= (p->is_bar ? CS_PROGRESS_DRAW_S : CS_PROGRESS_LINE_S);
     bool is_useless = !p->is_bar && done == total; /* the answer comes now */
     if (is_early || !is_due || is_useless) {
         return;
