@@ -418,6 +418,34 @@ def check_gone(server):
     check(server.wait_for_no_children(3), "a client that took nothing: the process goes on")
 
 
+def check_many(server):
+    """More runs than can wait, and more clients than are served, are told so, and others go on when they have left."""
+    runs = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(110)]
+    for s in runs:
+        s.sendall(post(server, json.dumps(LONG)))
+    time.sleep(0.5)
+    answers = []
+    for s in runs:
+        s.settimeout(0.01)
+        try:
+            answers.append(s.recv(4096))
+        except OSError:
+            pass
+    many = [a for a in answers if a.startswith(b"HTTP/1.1 429") and b"too_many" in a and b"Retry-After: 1" in a]
+    check(len(many) == len(answers) and 110 - 64 - 2 * (os.cpu_count() or 1) - 4 <= len(many) < 110, f"{len(many)} of 110 runs are too many: {answers[:1]}")
+    for s in runs:
+        s.close()
+    check(server.wait_for_no_children(5), "runs of clients that have left go on")
+    idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
+    time.sleep(0.2)
+    status, headers, text = server.ask("/api/v1/run", {})
+    check(status == 503 and error_of(text)["code"] == "busy" and headers["Retry-After"] == "1", f"200 clients: {status} {text}")
+    for s in idle:
+        s.close()
+    time.sleep(0.2)
+    check(server.ask("/api/v1/run", {})[0] == 200, "behind 200 clients")
+
+
 def check_load(server, seconds):
     """Sixteen clients at once: no error, and the memory stays."""
     server.ask("/api/v1/run", CONFIGS[1])
@@ -554,7 +582,7 @@ def main():
     probe.terminate()
     check(probe.wait() == 0 and done.returncode == 2, "serve without a configuration")
     with Server() as server:
-        for step in (check_answers, check_list, check_refusals, check_files, check_bodies, check_slow, check_gone):
+        for step in (check_answers, check_list, check_refusals, check_files, check_bodies, check_slow, check_gone, check_many):
             begin = time.monotonic()
             step(server)
             print(f"{step.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
