@@ -140,6 +140,9 @@ def check_fields(page):
             ("its delay", lambda: page.range_to("delay of GPU 27", 30)),
             ("a slow NIC", lambda: page.press("+ a slow NIC")),
             ("its slowdown", lambda: page.type_in("slowdown of GPU 27", "3")),
+            ("an option", lambda: page.js("""const input = [...document.querySelectorAll('#live .live-option')]
+                .find(o => o.textContent === 'message_gap_s').querySelector('input');
+                input.value = '100ns'; input.dispatchEvent(new Event('change', {bubbles: true}));""")),
             ("another algorithm", lambda: page.press("merged rhd")),
             ("one algorithm less", lambda: page.press("allpairs"))]:
         act()
@@ -148,6 +151,7 @@ def check_fields(page):
         check(rows == wanted, f"{what}: the page has {rows}, the command {wanted}")
     config = page.config()
     check(config["cluster"]["ranks"] == 28 and config["bytes"] == "64M" and config["faults"] == [{"rank": 27, "slowdown": 3}] and
+           config["model"]["options"]["message_gap_s"] == "100ns" and
           config["arrivals"]["late"][0]["rank"] == 27 and "merged_rhd" in config["sweep"]["algorithm.name"], f"fields: {config}")
     page.shot("live-fields")
 
@@ -161,6 +165,12 @@ def check_error(page):
     page.type_in("size", "64M")
     page.settled("behind an error")
     check(page.js("return document.querySelectorAll('#live .why').length") == 0, "the error stays")
+
+
+    page.press("+ a dead NIC")  # the only one of its server
+    page.wait("document.querySelector('.live-message.bad') !== null", "a dead NIC cuts a GPU off")
+    page.js("document.querySelector('#live button[aria-label=\"dead NIC: take away\"]').click()")
+    page.settled("without a dead NIC")
 
 
 def check_compare(page):

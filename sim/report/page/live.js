@@ -282,12 +282,16 @@ function fault_row(entry, place) {
     return nic_row(entry, place);
 }
 
+// A fault of one NIC, or of another kind: which one, in words, and a button that takes it away.
 function nic_row(entry, place) {
     const numbers = ['server', 'nic'].filter(k => entry[k] !== undefined).flatMap(k =>
-        [k + ' ', number_input(`fault: ${k}`, entry[k], n => set_path(`faults[${place}].${k}`, n))]);
-    const what = entry.slowdown === null ? 'dead' : `other: ${JSON.stringify(entry)}`;
-    const node = el('div', {className: 'live-field'}, el('span', {className: 'label', textContent: 'NIC ' + what}),
-        el('span', {className: 'pair'}, ...numbers), button('✕', () => without_entry('faults', place), {'aria-label': 'fault: take away'}));
+        [el('span', {textContent: k}), number_input(`fault: ${k}`, entry[k], n => set_path(`faults[${place}].${k}`, n))]);
+    const when = (entry.from ? ` from ${entry.from}` : '') + (entry.until ? ` until ${entry.until}` : '');
+    const is_dead = entry.slowdown === null && numbers.length > 0;
+    const what = is_dead ? 'dead NIC' + when : JSON.stringify(entry);
+    const pair = el('span', {className: 'pair wide'}, ...(is_dead ? numbers : []),
+        button('✕', () => without_entry('faults', place), {title: 'Take away', 'aria-label': `${what}: take away`}));
+    const node = el('div', {className: 'live-field'}, el('span', {className: 'label', textContent: what}), pair);
     return {node, sync() {}, path: `faults[${place}]`};
 }
 
@@ -430,7 +434,8 @@ async function live_show(is_ok, said, ms) {
     }
     mark_wrong(null);
     if (await set_data(said.page)) {
-        live_say(`${config_count(live.config, all_count())} scenarios in ${Math.round(ms)} ms`);
+        const n = config_count(live.config, all_count());
+        live_say(`${n} ${n === 1 ? 'scenario' : 'scenarios'} in ${Math.round(ms)} ms`);
         live_compare();
     }
 }

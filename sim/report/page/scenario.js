@@ -26,6 +26,7 @@ export function normal_config(config) {
         copy.sweep = {...copy.sweep, 'algorithm.name': [copy.algorithm.name]};
     }
     if (copy.algorithm) delete copy.algorithm.name;
+    if (copy.algorithm && Object.keys(copy.algorithm).length === 0) delete copy.algorithm;
     return copy;
 }
 
