@@ -31,7 +31,7 @@
   plot for [i = 1:N] DATA every ::(T*(i-1))::(T*i-1) using 'persistence_percent':'saved_ms' \
     with lines ls SERIES[(i-1) % 8 + 1]
   eval panel(0.57, 0.985, 0.10, 0.805)
-  HIGH = 1.2 * max(M_max, exists('U_max') ? U_max : 0); LOW = min(-0.1 * HIGH, 1.2 * M_min)
+  HIGH = 1.45 * max(M_max, exists('U_max') ? U_max : 0); LOW = min(-0.1 * HIGH, 1.2 * M_min)
   set yrange [LOW:HIGH]
   set ytics step(HIGH - LOW, 12)
   set format y '%g %%'

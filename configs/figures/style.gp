@@ -61,7 +61,7 @@ apart(k, gap) = (MISSING = gap - (END_Y[k+1] - END_Y[k]), MISSING > 0 ? (END_Y[k
 named(gap) = sprintf("do for [r = 1:ENDS] { do for [k = 1:ENDS-1] { if (END_Y[k] > END_Y[k+1]) { SUM = swap(k) } } }; \
 do for [r = 1:60] { do for [k = 1:ENDS-1] { SUM = apart(k, %g) } }; \
 do for [k = 1:ENDS] { if (END_STYLE[k] > 0) { set label 100 + k END_NAME[k] at graph 1.025, first END_Y[k] left offset 1.2,0 \
-  noenhanced point ls END_STYLE[k] } else { set label 100 + k END_NAME[k] at graph 1.025, first END_Y[k] left offset 1.2,0 noenhanced } }", gap)
+  noenhanced point ls END_STYLE[k] } else { set label 100 + k END_NAME[k] at graph 1.025, first END_Y[k] left offset 1.75,0 noenhanced } }", gap)
 
 # The smallest of 1, 2, 2.5, 5 times a power of ten that divides a range into at most so many steps.
 step(range, most) = (UNIT = 10 ** floor(log10(1.0 * range / most)), PART = 1.0 * range / most / UNIT - 1e-9, \

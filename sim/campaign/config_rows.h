@@ -3,6 +3,7 @@
 #ifndef CS_CAMPAIGN_CONFIG_ROWS_H
 #define CS_CAMPAIGN_CONFIG_ROWS_H
 
+#include "base/listener.h"
 #include "cs/config.h"
 
 #include <stddef.h>
@@ -15,5 +16,11 @@ typedef cs_status cs_json_row_visit(void *user, const char *object, size_t lengt
  * scenario can be run, that comes behind their objects. */
 CS_MUST_CHECK cs_status cs_config_run_rows(const cs_config *config, unsigned jobs,
                                            cs_json_row_visit *visit, void *user, cs_error *err);
+
+/* cs_config_run() for those who want to know how far it is: the calling thread tells how many
+ * scenarios are done, whatever became of them. `listener` may be NULL. */
+CS_MUST_CHECK cs_status cs_config_run_told(const cs_config *config, unsigned jobs,
+                                           const cs_listener *listener, char **json_p,
+                                           cs_error *err);
 
 #endif

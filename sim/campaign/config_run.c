@@ -24,6 +24,8 @@ typedef struct json_run {
     size_t             n_ran;
     cs_json_row_visit *visit;
     void              *user;
+    const cs_listener *listener; /* NULL: nobody */
+    size_t             n_done;   /* scenarios, whatever became of them */
 } json_run;
 
 /* Is this the error of one scenario, so that the others can still be run? */
@@ -130,6 +132,8 @@ static cs_status collect_objects(void *user, const cs_work_item *items, size_t n
         a->n_ran += items[i].data[0] == RAN;
         failed = failed || object->failed;
     }
+    a->n_done += n;
+    cs_tell(a->listener, a->n_done, cs_config_count(a->config));
     return failed ? CS_NO_MEMORY(err, "%zu results", cs_config_count(a->config)) : hand_on(a, err);
 }
 
@@ -178,10 +182,10 @@ static cs_status hand_over(cs_text *text, cs_status status, char **json_p, cs_er
     return status;
 }
 
-cs_status cs_config_run_rows(const cs_config *config, unsigned jobs, cs_json_row_visit *visit,
-                             void *user, cs_error *err)
+static cs_status run_rows(const cs_config *config, unsigned jobs, const cs_listener *listener,
+                          cs_json_row_visit *visit, void *user, cs_error *err)
 {
-    json_run  a      = {.config = config, .visit = visit, .user = user};
+    json_run  a      = {.config = config, .visit = visit, .user = user, .listener = listener};
     size_t    n      = cs_config_count(config);
     cs_status status = cs_sweep_columns_open(config, cs_result_columns, &a.columns, err);
 
@@ -201,6 +205,12 @@ cs_status cs_config_run_rows(const cs_config *config, unsigned jobs, cs_json_row
     return status;
 }
 
+cs_status cs_config_run_rows(const cs_config *config, unsigned jobs, cs_json_row_visit *visit,
+                             void *user, cs_error *err)
+{
+    return run_rows(config, jobs, NULL, visit, user, err);
+}
+
 static cs_status add_to_array(void *user, const char *object, size_t length, cs_error *err)
 {
     cs_text *text = user;
@@ -212,10 +222,16 @@ static cs_status add_to_array(void *user, const char *object, size_t length, cs_
 
 cs_status cs_config_run(const cs_config *config, unsigned jobs, char **json_p, cs_error *err)
 {
+    return cs_config_run_told(config, jobs, NULL, json_p, err);
+}
+
+cs_status cs_config_run_told(const cs_config *config, unsigned jobs, const cs_listener *listener,
+                             char **json_p, cs_error *err)
+{
     cs_text text = {0};
 
     cs_text_add(&text, "[");
-    cs_status status = cs_config_run_rows(config, jobs, add_to_array, &text, err);
+    cs_status status = run_rows(config, jobs, listener, add_to_array, &text, err);
     cs_text_add(&text, "\n]\n");
     return hand_over(&text, status, json_p, err);
 }

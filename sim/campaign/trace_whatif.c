@@ -543,6 +543,12 @@ static void drop_repeats(cs_trace_report *report)
     report->n_lines = n;
 }
 
+static void tell(void *user, size_t done, size_t total)
+{
+    const study *s = user;
+    cs_tell(&s->options->listener, done, total);
+}
+
 static cs_status run_lines(study *s, cs_error *err)
 {
     const cs_campaign   c      = {.n_scenarios = s->report->n_lines,
@@ -550,6 +556,7 @@ static cs_status run_lines(study *s, cs_error *err)
                                   .user        = s,
                                   .work        = do_line,
                                   .take        = take_line,
+                                  .progress    = tell,
                                   .jobs        = s->options->jobs};
     cs_campaign_summary sum    = {0};
     cs_status           status = cs_campaign_run(&c, &sum, err);

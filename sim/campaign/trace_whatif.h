@@ -15,6 +15,7 @@
 #define CS_CAMPAIGN_TRACE_WHATIF_H
 
 #include "base/arena.h"
+#include "base/listener.h"
 #include "base/statistics.h"
 #include "base/text.h"
 #include "cs/arrivals.h"
@@ -30,6 +31,7 @@ typedef struct cs_trace_options {
     double             period_s;    /* from call to call; NAN: not known */
     double             agreement_s; /* see above */
     unsigned           jobs;        /* threads; 0 and 1: the calling thread */
+    cs_listener        listener;    /* is told how many lines of the report are done */
 } cs_trace_options;
 
 /* One algorithm under one policy. */

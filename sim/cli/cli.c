@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include "base/file.h"
+#include "cli/progress.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -35,6 +36,7 @@ int cs_cli_fail(const cs_error *err)
     char text[800];
 
     cs_error_text(err, text, sizeof text);
+    cs_cli_progress_hide();
     fprintf(stderr, "collsim: %s\n", text);
     return cs_cli_exit_code(err->status);
 }
@@ -50,6 +52,7 @@ cs_status cs_cli_write(const char *path, const cs_text *text, cs_error *err)
     if (path != NULL && strcmp(path, "-") != 0) {
         return cs_file_write(path, data, text->length, err);
     }
+    cs_cli_progress_hide();
     if (fwrite(data, 1, text->length, stdout) != text->length || fflush(stdout) != 0) {
         if (errno == EPIPE) { /* `| head` has what it wants: end without a word, as others do */
             signal(SIGPIPE, SIG_DFL);

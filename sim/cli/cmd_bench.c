@@ -7,6 +7,7 @@
 #include "base/column.h"
 #include "base/random.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/scenario_args.h"
 
 #include <gsl/gsl_sort.h>
@@ -20,7 +21,7 @@ enum { RUNS = 5, QUICK_RUNS = 3, MOST_LIMIT_RANKS = 1024 };
 
 /* What the user chose. */
 typedef struct settings {
-    bool             quick;
+    bool             quick, is_quiet;
     cs_result_format format;
     uint32_t         gpus_per_server; /* 0: not given */
     const char      *config_path, *schedule_path;
@@ -36,6 +37,7 @@ static const cs_arg bench_args[] = {
     CS_ARG_TEXT(settings, schedule_path, 0, "schedule", "FILE", "time a schedule file instead of an algorithm"),
     CS_ARG_GROUP("output"),
     CS_ARG_CHOICE(settings, format, 0, "format", "table|json", "how to print (table)"),
+    CS_QUIET_ROW(settings, is_quiet),
     CS_ARG_OPERAND(settings, config_path, "configuration"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
@@ -394,12 +396,22 @@ static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model
 
 static cs_status run_registry(settings *how_to, cs_error *err)
 {
-    for (size_t m = 0; cs_models[m] != NULL; m++) {
-        for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
-            CS_TRY(run_points(cs_algorithms[a], cs_models[m], how_to, err));
+    size_t    n_models = 0, n_algorithms = 0, done = 0;
+    cs_status status = CS_OK;
+
+    while (cs_models[n_models] != NULL) {
+        n_models++;
+    }
+    while (cs_algorithms[n_algorithms] != NULL) {
+        n_algorithms++;
+    }
+    for (size_t m = 0; m < n_models; m++) {
+        for (size_t a = 0; a < n_algorithms && status == CS_OK; a++) {
+            status = run_points(cs_algorithms[a], cs_models[m], how_to, err);
+            cs_cli_progress(++done, n_models * n_algorithms);
         }
     }
-    return CS_OK;
+    return status;
 }
 
 static cs_status run_case(const cs_case *c, const cs_stored *schedule, settings *how_to,
@@ -440,6 +452,7 @@ static cs_status run_config(settings *how_to, cs_error *err)
             status = run_case(&c, schedule, how_to, err);
         }
         cs_case_free(&c);
+        cs_cli_progress(i + 1, count);
     }
     cs_stored_free(schedule);
     cs_scenario_choice_free(&choice);
@@ -457,7 +470,9 @@ static cs_status run_bench(settings *how_to, cs_error *err)
         status = cs_cli_write(NULL, &text, err);
     }
     if (status == CS_OK) {
+        cs_cli_progress_begin("bench", how_to->is_quiet);
         status = has_config ? run_config(how_to, err) : run_registry(how_to, err);
+        cs_cli_progress_end();
     }
     cs_text_free(&text);
     if (how_to->format == CS_AS_JSON && status == CS_OK) {

@@ -2,6 +2,7 @@
 /* collsim compare: one schedule on every model, how far they are apart and where they part. */
 #include "base/column.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/scenario_args.h"
 #include "output/comparison.h"
 #include "output/model_compare.h"
@@ -164,7 +165,15 @@ static cs_status compare_case(void *job, cs_case *c, cs_error *err)
     cs_status    status = cs_job_resolve(&c->job, err);
 
     if (status == CS_OK) {
-        status = cs_compare_models(&c->job, j->tolerance, rows, &n, err);
+        bool is_only = cs_config_count(j->choice.config) == 1; /* else scenarios are counted */
+        if (is_only) {
+            cs_cli_progress_begin("models", j->choice.is_quiet);
+        }
+        status = cs_compare_models(&c->job, j->tolerance, is_only ? &cs_cli_listener : NULL, rows,
+                                   &n, err);
+        if (is_only) {
+            cs_cli_progress_end();
+        }
     }
     if (status == CS_OK && j->format == CS_AS_JSON) {
         add_json(j->text, rows, n);

@@ -3,6 +3,7 @@
  * own. */
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/workers_args.h"
 #include "figures/figures.h"
 
@@ -26,6 +27,7 @@ static const cs_arg figure_args[] = {
     CS_ARG_TEXT(figure_job, trace, 0, "trace", "FILE", "arrivals that stragglar-2a shows instead of the sample"),
     CS_ARG_GROUP("work"),
     CS_WORKERS_JOBS_ROW(figure_job),
+    CS_QUIET_ROW(figure_job, choice.is_quiet),
     CS_ARG_OPERANDS(figure_job, names, n_names, "name"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
@@ -43,12 +45,14 @@ static cs_status make_folder(const char *folder, cs_error *err)
 }
 
 /* Write one figure and print its line; *ok_p stays true while all checks pass. */
-static cs_status write_one(const cs_figure_request *request, const char *folder, bool *ok_p,
-                           cs_error *err)
+static cs_status write_one(const cs_figure_request *request, const char *folder, bool is_quiet,
+                           bool *ok_p, cs_error *err)
 {
-    cs_text   line = {0};
-    bool      ok = false, drawn = false;
+    cs_text line = {0};
+    bool    ok = false, drawn = false;
+    cs_cli_progress_begin(request->name, is_quiet);
     cs_status status = cs_figure_write(request, folder, &line, &ok, &drawn, err);
+    cs_cli_progress_end();
 
     if (status == CS_OK) {
         status = cs_cli_write(NULL, &line, err);
@@ -59,7 +63,8 @@ static cs_status write_one(const cs_figure_request *request, const char *folder,
 }
 
 /* A trace is for those that show one. */
-static cs_status write_all(cs_figure_request request, const char *folder, bool *ok_p, cs_error *err)
+static cs_status write_all(cs_figure_request request, const char *folder, bool is_quiet, bool *ok_p,
+                           cs_error *err)
 {
     const char      *trace  = request.trace;
     cs_figure_entry *list   = NULL;
@@ -69,7 +74,7 @@ static cs_status write_all(cs_figure_request request, const char *folder, bool *
     for (size_t i = 0; i < n && status == CS_OK; i++) {
         request.name  = list[i].name;
         request.trace = list[i].has_trace ? trace : NULL;
-        status        = write_one(&request, folder, ok_p, err);
+        status        = write_one(&request, folder, is_quiet, ok_p, err);
     }
     cs_figure_list_free(list, n);
     return status;
@@ -120,6 +125,9 @@ static cs_status draw(const figure_job *j, bool *ok_p, cs_error *err)
         status = CS_FAIL(err, CS_EINVAL, "figure",
                          "needs a name or 'all'; 'collsim list figures' has the names");
     }
+    if (results != NULL) {
+        cs_figure_results_tell(results, &cs_cli_listener);
+    }
     if (status == CS_OK) {
         status = split_sets(j, sets, &text, err);
     }
@@ -128,8 +136,9 @@ static cs_status draw(const figure_job *j, bool *ok_p, cs_error *err)
     }
     for (size_t i = 0; i < j->n_names && status == CS_OK; i++) {
         request.name = j->names[i];
-        status       = strcmp(request.name, "all") == 0 ? write_all(request, j->folder, ok_p, err)
-                                                        : write_one(&request, j->folder, ok_p, err);
+        status       = strcmp(request.name, "all") == 0
+                           ? write_all(request, j->folder, j->choice.is_quiet, ok_p, err)
+                           : write_one(&request, j->folder, j->choice.is_quiet, ok_p, err);
     }
     cs_figure_results_free(results);
     cs_free(text);

@@ -4,6 +4,7 @@
  */
 #include "campaign/montecarlo.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/signals.h"
 #include "cli/workers_args.h"
 
@@ -18,7 +19,6 @@ typedef struct montecarlo_job {
     cs_montecarlo_options options;
     uint64_t              iterations; /* 0: not said */
     cs_result_format      format;
-    int                   last_percent;
     bool                  wants_help;
 } montecarlo_job;
 
@@ -55,17 +55,10 @@ static const cs_arg_table montecarlo_tables[] = {
     CS_WORKERS_TABLE(montecarlo_job, montecarlo_args), {.args = NULL}};
 /* clang-format on */
 
-static void draw_bar(void *user, uint64_t done, uint64_t total)
+static void tell(void *user, uint64_t done, uint64_t total)
 {
-    montecarlo_job *j = user;
-    char            words[16];
-    int             percent = (int)(done * 100 / total);
-
-    if (percent != j->last_percent) {
-        j->last_percent = percent;
-        (void)snprintf(words, sizeof words, "%3d %%", percent);
-        cs_workers_draw(done, total, words);
-    }
+    (void)user;
+    cs_cli_progress(done, total);
 }
 
 /* *config_p stays NULL where help is wanted; else the caller owns it, also after an error. */
@@ -94,8 +87,7 @@ static cs_status read_config(montecarlo_job *j, int count, char *const *words, c
 static void settle_options(montecarlo_job *j)
 {
     j->options.jobs     = cs_workers_jobs(&j->choice, j->options.ranks);
-    j->options.progress = cs_workers_shows_progress(&j->choice) ? draw_bar : NULL;
-    j->options.user     = j;
+    j->options.progress = tell;
     j->options.stop     = cs_signals_stop_flag();
 }
 
@@ -173,7 +165,9 @@ static int run_all(montecarlo_job *j, int count, char *const *words)
     }
     if (status == CS_OK && !j->wants_help) {
         settle_options(j);
+        cs_cli_progress_begin("montecarlo", j->choice.is_quiet);
         status = cs_montecarlo_run(config, &j->options, &report, &err);
+        cs_cli_progress_end();
     }
     int code = cs_cli_exit_code(status);
     if (prints && status != CS_OK) {
@@ -195,10 +189,9 @@ static int run_all(montecarlo_job *j, int count, char *const *words)
 
 static int montecarlo_run(int count, char *const *words)
 {
-    montecarlo_job j    = {.options      = {.iterations  = DEFAULT_ITERATIONS,
-                                            .takes_fewer = true,
-                                            .confidence  = DEFAULT_CONFIDENCE},
-                           .last_percent = -1};
+    montecarlo_job j    = {.options = {.iterations  = DEFAULT_ITERATIONS,
+                                       .takes_fewer = true,
+                                       .confidence  = DEFAULT_CONFIDENCE}};
     int            code = run_all(&j, count, words);
 
     return cs_workers_leave(j.options.ranks, code);

@@ -2,6 +2,7 @@
 /* collsim run: one result per algorithm, number of ranks and size; with a timeline, a heat map and
  * an explanation of one scenario where they are asked for. */
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/run_rows.h"
 #include "cli/scenario_args.h"
 #include "cs/bound.h"
@@ -12,6 +13,7 @@
 #include "output/chrome_trace.h"
 #include "output/link_counters.h"
 #include "output/port_stats.h"
+#include "output/progress.h"
 #include "output/relay_report.h"
 #include "output/usage.h"
 
@@ -315,30 +317,19 @@ static void close_watch(watch *w)
 
 /* ---- the command ---- */
 
-/* "7 s", "25 min", "3.4 h" */
-static void duration_text(double time_s, char *text, size_t text_bytes)
-{
-    if (time_s < 100) {
-        (void)snprintf(text, text_bytes, "%.0f s", ceil(time_s));
-    } else if (time_s < 6000) {
-        (void)snprintf(text, text_bytes, "%.0f min", ceil(time_s / 60));
-    } else {
-        (void)snprintf(text, text_bytes, "%.2g h", time_s / 3600);
-    }
-}
-
 /* What takes long is said before it begins. */
 static void announce(void *user, uint64_t n_transfers)
 {
     const cs_job  *job = user;
-    char           duration[32];
+    char           duration[CS_DURATION_BYTES];
     cs_replay_pace pace;
 
     if (n_transfers <= MANY_TRANSFERS || cs_job_pace(job, MEASURE_S, &pace, NULL) != CS_OK) {
         return;
     }
     double ratio = (double)n_transfers / (double)pace.n_transfers;
-    duration_text(ratio * pace.time_s, duration, sizeof duration);
+    cs_duration_text(ratio * pace.time_s, duration);
+    cs_cli_progress_hide();
     fprintf(stderr,
             "collsim: note: %s over %u ranks on %s: %.0f million transfers, about %s (the first "
             "%" PRIu64 " took %.2g s)\n",
@@ -408,6 +399,7 @@ static cs_status run_all(task *j, cs_error *err)
 {
     cs_status status = CS_OK;
 
+    cs_cli_progress_begin("run", j->choice.is_quiet || j->rows.total == 1);
     for (size_t i = 0; i < j->rows.total && status == CS_OK; i++) {
         cs_case   c      = {0};
         cs_result result = {0};
@@ -425,7 +417,9 @@ static cs_status run_all(task *j, cs_error *err)
         }
         cs_case_free(&c);
         cs_text_free(&blocks);
+        cs_cli_progress(i + 1, j->rows.total);
     }
+    cs_cli_progress_end();
     return status;
 }
 

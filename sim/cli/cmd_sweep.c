@@ -4,6 +4,7 @@
  */
 #include "campaign/sweep.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/scenario_args.h"
 #include "cli/signals.h"
 #include "cli/workers_args.h"
@@ -32,13 +33,10 @@ static const cs_arg sweep_args[] = {
 static const cs_arg_table sweep_tables[] = {CS_WORKERS_TABLE(sweep_job, sweep_args), {.args = NULL}};
 /* clang-format on */
 
-static void draw_bar(void *user, size_t done, size_t total)
+static void tell(void *user, size_t done, size_t total)
 {
-    char words[64];
-
     (void)user;
-    (void)snprintf(words, sizeof words, "%zu of %zu", done, total);
-    cs_workers_draw(done, total, words);
+    cs_cli_progress(done, total);
 }
 
 static cs_status check_args(const sweep_job *j, cs_error *err)
@@ -74,9 +72,12 @@ static cs_status sweep_config(sweep_job *j, const cs_config *config, cs_sweep_su
     j->options.path           = j->choice.output;
     j->options.accepts_builds = j->choice.accepts_builds;
     j->options.jobs           = cs_workers_jobs(&j->choice, j->options.ranks);
-    j->options.progress       = cs_workers_shows_progress(&j->choice) ? draw_bar : NULL;
+    j->options.progress       = tell;
     j->options.stop           = cs_signals_stop_flag();
-    return cs_sweep(config, &j->options, summary, err);
+    cs_cli_progress_begin("sweep", j->choice.is_quiet);
+    cs_status status = cs_sweep(config, &j->options, summary, err);
+    cs_cli_progress_end();
+    return status;
 }
 
 /* Behind the summary: what a script must know. The exit code is that of `run`, unless rows are

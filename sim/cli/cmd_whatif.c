@@ -6,6 +6,7 @@
 #include "campaign/trace_whatif.h"
 #include "cli/arrival_args.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/scenario_args.h"
 #include "cs/scenario.h"
 #include "cs/units.h"
@@ -47,6 +48,7 @@ typedef struct whatif_job {
     const char      *trace_option, *nic_option, *replay_option;
     const char      *output;
     cs_result_format format;
+    bool             is_quiet;
 } whatif_job;
 
 #define PRESET     "timers.preset"
@@ -97,6 +99,7 @@ static const cs_arg whatif_args[] = {
     CS_ARG_GROUP("job"),
     CS_ARG_KEY(0, "preset", "default|nccl", PRESET, CS_SET_VALUE, NULL, "timers that the configuration does not set itself"),
     CS_CONFIG_SET_ROW,
+    CS_QUIET_ROW(whatif_job, is_quiet),
     CS_ARG_OPERAND(whatif_job, config.path, "configuration"),
     CS_ARG_LAST_ROW,
 };
@@ -251,8 +254,12 @@ static cs_status replay(const whatif_job *j, cs_config *config, replayed *r, cs_
                                       .bytes        = n_sizes > 0 ? sizes[0] : 0,
                                       .period_s     = choice->period_s > 0 ? choice->period_s
                                                                            : r->notes.period_s,
-                                      .agreement_s  = choice->agreement_s};
-    return cs_trace_whatif(config, &r->trace, &options, &r->report, err);
+                                      .agreement_s  = choice->agreement_s,
+                                      .listener     = cs_cli_listener};
+    cs_cli_progress_begin("whatif", j->is_quiet);
+    cs_status status = cs_trace_whatif(config, &r->trace, &options, &r->report, err);
+    cs_cli_progress_end();
+    return status;
 }
 
 static void print(const replayed *r, cs_result_format format, cs_text *text)
@@ -328,8 +335,11 @@ static cs_status answer_faults(const whatif_job *j, const cs_config *config, cs_
 
     cs_config_say_notes(config);
     CS_TRY(cs_whatif_read(config, &job, err));
+    job.listener = cs_cli_listener;
+    cs_cli_progress_begin("whatif", j->is_quiet);
     cs_status status = job.failures.is_there ? answer_failures(&job, j->format, text, err)
                                              : answer_named(&job, j->format, text, err);
+    cs_cli_progress_end();
     cs_whatif_job_free(&job);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "cli/data_args.h"
 
 #include "campaign/thread_pool.h"
+#include "cli/progress.h"
 #include "report/report.h"
 
 #include <stdio.h>
@@ -50,7 +51,11 @@ static cs_status load(cs_data_choice *choice, cs_data *data, cs_error *err)
     if (choice->with_before) {
         CS_TRY(cs_report_before(s->config, err));
     }
-    return cs_data_run(s->config, choice->jobs > 0 ? choice->jobs : cs_processors(), data, err);
+    cs_cli_progress_begin("scenarios", s->is_quiet || cs_config_count(s->config) == 1);
+    cs_status status = cs_data_run_told(
+        s->config, choice->jobs > 0 ? choice->jobs : cs_processors(), &cs_cli_listener, data, err);
+    cs_cli_progress_end();
+    return status;
 }
 
 cs_status cs_data_choice_load(cs_data_choice *choice, cs_data *data, cs_error *err)

@@ -3,6 +3,7 @@
 #include "cli/scenario_args.h"
 
 #include "base/alloc.h"
+#include "cli/progress.h"
 #include "cs/scenario.h"
 #include "study/all.h"
 
@@ -52,9 +53,10 @@ const cs_arg cs_scenario_args[] = {
 #include "scenario/faults.def"
 #undef CS_FAULT
     CS_KILL_NIC_ROW,
-    CS_ARG_GROUP("any key of the configuration"),
+    CS_ARG_GROUP("everything else"),
     CS_CONFIG_SET_ROW,
     KEY(0, "seed", "N", "seed", "seed of everything random (1)"),
+    CS_QUIET_ROW(cs_scenario_choice, is_quiet),
     CS_ARG_LAST_ROW,
 };
 /* clang-format on */
@@ -154,6 +156,7 @@ cs_status cs_scenario_choice_finish(cs_scenario_choice *choice, cs_error *err)
 void cs_say_left_out(const cs_left_out *out)
 {
     if (out->text.length > 0) {
+        cs_cli_progress_hide();
         fprintf(stderr, "collsim: note: left out of all: %s\n", out->text.data);
     }
 }
@@ -179,6 +182,7 @@ cs_status cs_scenario_choice_visit(cs_scenario_choice *choice, cs_scenario_visit
     cs_status   status = CS_OK;
     size_t      count  = cs_config_count(choice->config);
 
+    cs_cli_progress_begin("scenarios", choice->is_quiet || count == 1);
     for (size_t i = 0; i < count && status == CS_OK; i++) {
         cs_error wrong = {0};
         choice->index  = i;
@@ -188,7 +192,9 @@ cs_status cs_scenario_choice_visit(cs_scenario_choice *choice, cs_scenario_visit
         } else if (status != CS_OK) {
             *err = wrong;
         }
+        cs_cli_progress(i + 1, count);
     }
+    cs_cli_progress_end();
     if (status == CS_OK && out.n == count) {
         status = cs_left_out_refusal(&out, err);
     } else if (status == CS_OK) {

@@ -32,6 +32,7 @@ typedef struct cs_scenario_choice {
     uint64_t         min_bytes, max_bytes; /* 0: not given */
     double           factor;               /* 0: not given */
     size_t           index;                /* of the scenario that is visited */
+    bool             is_quiet;             /* nothing is said about the progress */
 } cs_scenario_choice;
 
 /* Load the configuration and set everything. */

@@ -7,9 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-enum { BAR_WIDTH = 40 };
 
 cs_status cs_workers_check_output(const cs_workers_choice *choice, cs_error *err)
 {
@@ -34,22 +31,6 @@ cs_status cs_workers_config(const cs_workers_choice *choice, cs_config **config_
 unsigned cs_workers_jobs(const cs_workers_choice *choice, const cs_ranks *ranks)
 {
     return choice->jobs > 0 ? choice->jobs : ranks == NULL ? cs_processors() : 1;
-}
-
-bool cs_workers_shows_progress(const cs_workers_choice *choice)
-{
-    return !choice->is_quiet && isatty(STDERR_FILENO);
-}
-
-void cs_workers_draw(uint64_t done, uint64_t total, const char *words)
-{
-    char   bar[BAR_WIDTH + 1];
-    size_t full = total > 0 ? (size_t)(done * BAR_WIDTH / total) : BAR_WIDTH;
-
-    memset(bar, '.', BAR_WIDTH);
-    memset(bar, '#', full);
-    bar[BAR_WIDTH] = '\0';
-    fprintf(stderr, "\r[%s] %s%s", bar, words, done == total ? "\n" : "");
 }
 
 int cs_workers_say_missing(const char *command, size_t missing, size_t total,

@@ -43,10 +43,6 @@ cs_status cs_workers_config(const cs_workers_choice *choice, cs_config **config_
 /* How many threads. */
 unsigned cs_workers_jobs(const cs_workers_choice *choice, const cs_ranks *ranks);
 
-/* Shall progress be drawn? Then with cs_workers_draw(): a bar with a few words behind it. */
-bool cs_workers_shows_progress(const cs_workers_choice *choice);
-void cs_workers_draw(uint64_t done, uint64_t total, const char *words);
-
 /* Say how many scenarios have no row for want of memory, a file or a part of the program, and why
  * the first has none. `keeps`: a database has the others. Returns the exit code. */
 int cs_workers_say_missing(const char *command, size_t missing, size_t total,

@@ -10,6 +10,7 @@
 #ifndef CS_FIGURES_FIGURES_H
 #define CS_FIGURES_FIGURES_H
 
+#include "base/listener.h"
 #include "base/text.h"
 #include "cs/error.h"
 
@@ -40,6 +41,8 @@ void                    cs_figure_list_free(cs_figure_entry *list, size_t n);
 typedef struct cs_figure_results cs_figure_results;
 cs_figure_results               *cs_figure_results_new(void); /* NULL: out of memory */
 void                             cs_figure_results_free(cs_figure_results *results);
+/* Who is told how many of the scenarios that a figure lacks are done. */
+void cs_figure_results_tell(cs_figure_results *results, const cs_listener *listener);
 
 /* A value of the configuration to be changed, as in cs_config_set(). */
 typedef struct cs_figure_set {

@@ -24,13 +24,19 @@ typedef struct entry {
 } entry;
 
 struct cs_figure_results {
-    entry *entries;
-    size_t n, capacity;
+    cs_listener listener;
+    entry      *entries;
+    size_t      n, capacity;
 };
 
 cs_figure_results *cs_figure_results_new(void)
 {
     return CS_NEW(cs_figure_results, 1);
+}
+
+void cs_figure_results_tell(cs_figure_results *results, const cs_listener *listener)
+{
+    results->listener = *listener;
 }
 
 void cs_figure_results_free(cs_figure_results *results)
@@ -135,22 +141,31 @@ static void run_item(cs_figure_item *item)
     item->result.option_table = is_stored ? NULL : item->result.option_table;
 }
 
+/* The scenarios that nobody has run. */
+typedef struct missing_items {
+    cs_figure_item   **items; /* [n] */
+    size_t             n, n_done;
+    const cs_listener *listener;
+} missing_items;
+
 static cs_status work(void *user, size_t index, cs_text *row, cs_error *err)
 {
-    cs_figure_item **items = user;
+    const missing_items *m = user;
 
     (void)row;
     (void)err;
-    run_item(items[index]);
+    run_item(m->items[index]);
     return CS_OK;
 }
 
 static cs_status collect(void *user, const cs_work_item *rows, size_t n, cs_error *err)
 {
-    (void)user;
+    missing_items *m = user;
+
     (void)rows;
-    (void)n;
     (void)err;
+    m->n_done += n;
+    cs_tell(m->listener, m->n_done, m->n);
     return CS_OK;
 }
 
@@ -162,11 +177,13 @@ static int by_ranks(const void *a, const void *b)
     return n != m ? (n > m ? -1 : 1) : strcmp(x->key, y->key);
 }
 
-static cs_status run_missing(cs_figure_item **items, size_t n, unsigned jobs, cs_error *err)
+static cs_status run_missing(cs_figure_item **items, size_t n, const cs_listener *listener,
+                             unsigned jobs, cs_error *err)
 {
+    missing_items    missing = {.items = items, .n = n, .listener = listener};
     cs_skipped_items skipped;
     const cs_workers workers = {
-        .n_items = n, .user = items, .work = work, .collect = collect, .jobs = jobs};
+        .n_items = n, .user = &missing, .work = work, .collect = collect, .jobs = jobs};
 
     if (n == 0) {
         return CS_OK;
@@ -199,7 +216,8 @@ cs_status cs_figure_run_items(cs_figure_results *results, cs_figure_item *items,
             missing[n_missing++] = &items[i];
         }
     }
-    status = status == CS_OK ? run_missing(missing, n_missing, jobs, err) : status;
+    status =
+        status == CS_OK ? run_missing(missing, n_missing, &results->listener, jobs, err) : status;
     for (size_t i = 0; i < n_missing && status == CS_OK; i++) {
         const cs_error *why = &missing[i]->error;
         if (why->status != CS_OK && cs_status_is_failure(why->status) &&

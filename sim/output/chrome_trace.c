@@ -11,8 +11,9 @@
  * what stands before. A counter is the number of sending ports with a message under way; each rank
  * has one of the bytes that it has sent and received so far. Links that counted have tracks of the
  * deepest queue, the rate and the share of the time that they were paused, each over an interval of
- * time. The critical path is a process of its own, on top, and its transfers are of the category
- * "critical" (yellow where the viewer takes colours). The scenario and its result are the metadata.
+ * time. The critical path is a process of its own, on top, of the category "critical"; its
+ * transfers are marked on the ranks' tracks, too (yellow where the viewer takes colours). The
+ * scenario and its result are the metadata.
  *
  * Left out: what the model does inside a message (overheads, latency).
  * Source: "Trace Event Format", Google, 2016.
@@ -158,16 +159,17 @@ static void add_what(cs_text *text, const cs_transfer *t)
 }
 
 /* The category, the colour of the critical path, the arguments, and the end of the event. */
-static void end_slice(drawing *d, size_t index, const cs_transfer *t)
+static void end_slice(drawing *d, size_t index, const cs_transfer *t, const char *category)
 {
     bool is_critical = d->is_critical[index] != 0;
 
     cs_text_add(&d->text,
-                ",\"cat\":\"%s%s\"%s,\"args\":{\"op\":\"%s\",\"chunk\":%" PRIu32
-                ",\"span\":%u,\"bytes\":%" PRIu64 ",\"round\":%" PRIu32 ",\"waited for\":\"%s\"}}",
-                cs_fabric_name(cs_transfer_fabric(t)), is_critical ? ",critical" : "",
-                is_critical ? ",\"cname\":\"yellow\"" : "", op_name(cs_transfer_op(t)), t->chunk,
-                t->span, t->bytes, t->round, cs_wait_text(d->causes.causes[index].wait));
+                ",\"cat\":\"%s\"%s,\"args\":{\"op\":\"%s\",\"chunk\":%" PRIu32
+                ",\"span\":%u,\"bytes\":%" PRIu64 ",\"round\":%" PRIu32
+                ",\"waited for\":\"%s\"%s}}",
+                category, is_critical ? ",\"cname\":\"yellow\"" : "", op_name(cs_transfer_op(t)),
+                t->chunk, t->span, t->bytes, t->round, cs_wait_text(d->causes.causes[index].wait),
+                is_critical ? ",\"critical\":true" : "");
 }
 
 static void add_slice(drawing *d, size_t index, const cs_transfer *t, const message *m,
@@ -181,7 +183,7 @@ static void add_slice(drawing *d, size_t index, const cs_transfer *t, const mess
     add_what(&d->text, t);
     name_end(d, direction == CS_TX ? m->dst : m->src, "", peer);
     cs_text_add(&d->text, " %s %s\"", direction == CS_TX ? "->" : "<-", peer);
-    end_slice(d, index, t);
+    end_slice(d, index, t, cs_fabric_name(cs_transfer_fabric(t)));
 }
 
 static cs_status note_bytes(drawing *d, uint32_t end, uint32_t direction, int64_t at_ps,
@@ -435,7 +437,7 @@ static cs_status draw_path(drawing *d, const cs_recording *recording)
         cs_text_add(&d->text, ",\"name\":\"%s -> %s ", src, dst);
         add_what(&d->text, t);
         cs_text_add(&d->text, "\"");
-        end_slice(d, index, t);
+        end_slice(d, index, t, "critical");
     }
     for (size_t i = 0; i < (tracks.ranks != NULL ? tracks.ranks[0].count : 0); i++) {
         add_name(&d->text, pid, tracks.ranks[0].tracks[i].tid, "thread_name");

@@ -3,10 +3,11 @@
  * chrome://tracing open.
  *
  * One process per rank, one track per port and direction. Every transfer is a slice on the
- * sender's and on the receiver's track, with an arrow from the transfer that brought its data. Every
- * rank has a counter track of its bytes. The critical path is a process of its own, and its
- * transfers have the category "critical". What links counted over intervals of time is counter
- * tracks of one more process. The metadata ("otherData") say what was run.
+ * sender's and on the receiver's track, with an arrow from the transfer that brought its data.
+ * Every rank has a counter track of its bytes. The critical path is a process of its own, of the
+ * category "critical"; its transfers have the argument of that name. What links counted over
+ * intervals of time is counter tracks of one more process. The metadata ("otherData") say what was
+ * run.
  */
 #ifndef CS_OUTPUT_CHROME_TRACE_H
 #define CS_OUTPUT_CHROME_TRACE_H

@@ -3,7 +3,7 @@
  *
  * A cell is one row in one bin. All cells of one shade are one path, in which neighbours are one
  * box: this keeps the file small. The pointer over a row shows its numbers. A time before a rank
- * arrives is hatched, and a rank whose NIC is slow at some time is marked red: shares are of the
+ * arrives is hatched, and a rank whose NIC is slow at some time is marked: shares are of the
  * nominal bandwidth, so a NIC that is half as fast is full at 50 %. Rows of late and of slow ranks
  * are high enough for their names, however thin the others are.
  */
@@ -222,17 +222,14 @@ static void add_style(const picture *p)
     cs_text_add(p->out, "%s",
                 CS_SVG_STYLE
                 ".p{font-size:11px;font-weight:bold}.r{font-size:9px;text-anchor:end}"
-                ".f,.s{fill:#B02A12}.x{font-size:11px;text-anchor:middle}"
+                ".f{font-weight:bold}.s{fill:url(#slow)}.x{font-size:11px;text-anchor:middle}"
                 ".g{stroke:#888;stroke-width:.7}.h{fill:url(#late)}.o{fill:#FFF;fill-opacity:0}"
                 ".u,.h,.s{shape-rendering:crispEdges}");
     for (int s = 0; s <= SHADES; s++) {
         colour(s, rgb);
         cs_text_add(p->out, ".u%d{fill:#%02X%02X%02X}", s, rgb[0], rgb[1], rgb[2]);
     }
-    cs_text_add(p->out, "%s",
-                "</style>\n<defs><pattern id=\"late\" width=\"6\" height=\"6\" "
-                "patternUnits=\"userSpaceOnUse\"><rect width=\"6\" height=\"6\" fill=\"#E6E6E6\"/>"
-                "<path d=\"M0 6L6 0\" stroke=\"#8A8A8A\"/></pattern></defs>\n");
+    cs_text_add(p->out, "%s", "</style>\n" CS_SVG_HATCHES);
     cs_svg_background(p->out);
 }
 
@@ -319,7 +316,9 @@ static void add_legend(const picture *p)
     }
     if (s->n_capacity > 0) {
         cs_text_add(p->out,
-                    "<text class=\"l f\" x=\"%.0f\" y=\"67\">slow NIC at some time</text>\n", x);
+                    "<path class=\"s\" d=\"M%.0f 56h24v14h-24z\"/>"
+                    "<text class=\"l\" x=\"%.0f\" y=\"67\">slow NIC at some time</text>\n",
+                    x, x + 30);
     }
 }
 
@@ -382,12 +381,12 @@ static void add_row(const picture *p, size_t i)
     add_late(p, row);
     if (slow) {
         cs_text_add(p->out,
-                    "<rect class=\"s\" x=\"%.0f\" y=\"%.0f\" width=\"4\" height=\"%.0f\"/>\n",
-                    p->left - 4, row->y, row->height);
+                    "<rect class=\"s\" x=\"%.0f\" y=\"%.0f\" width=\"6\" height=\"%.0f\"/>\n",
+                    p->left - 6, row->y, row->height);
     }
     if (row->is_named) {
         cs_text_add(p->out, "<text class=\"r%s\" x=\"%.0f\" y=\"%.1f\">", slow ? " f" : "",
-                    p->left - 7, row->y + row->height / 2 + 3);
+                    p->left - 9, row->y + row->height / 2 + 3);
         cs_svg_words(p->out, name, MOST_NAME);
         cs_text_add(p->out, "</text>\n");
     }

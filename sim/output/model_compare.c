@@ -224,16 +224,19 @@ static void find_first_difference(const cs_job *job, const cs_model *first_model
     }
 }
 
-cs_status cs_compare_models(const cs_job *job, double tolerance, cs_model_row *rows,
-                            size_t *n_rows_p, cs_error *err)
+cs_status cs_compare_models(const cs_job *job, double tolerance, const cs_listener *listener,
+                            cs_model_row *rows, size_t *n_rows_p, cs_error *err)
 {
     cs_recording    first        = {0};
     const cs_model *held_against = NULL;
-    size_t          n            = 0;
-    uint64_t        wire_bytes   = 0;
-    cs_status       status       = CS_OK;
+    size_t          n = 0, n_models = 0;
+    uint64_t        wire_bytes = 0;
+    cs_status       status     = CS_OK;
 
-    for (; cs_models[n] != NULL && status == CS_OK; n++) {
+    while (cs_models[n_models] != NULL) {
+        n_models++;
+    }
+    for (; n < n_models && status == CS_OK; n++) {
         cs_recording seen = {.limits = {limit}};
         rows[n]           = (cs_model_row){.model = cs_models[n]};
         status            = run_one(job, wire_bytes, &rows[n], &seen, err);
@@ -246,6 +249,7 @@ cs_status cs_compare_models(const cs_job *job, double tolerance, cs_model_row *r
             find_first_difference(job, held_against, &first, &seen, tolerance, &rows[n]);
         }
         cs_recording_free(&seen);
+        cs_tell(listener, n + 1, n_models);
     }
     cs_recording_free(&first);
     *n_rows_p = n;

@@ -3,6 +3,7 @@
 #ifndef CS_OUTPUT_MODEL_COMPARE_H
 #define CS_OUTPUT_MODEL_COMPARE_H
 
+#include "base/listener.h"
 #include "cs/recording.h"
 
 enum { CS_MOST_SHARED = 8, CS_LINK_NAME_BYTES = 64 };
@@ -33,8 +34,10 @@ typedef struct cs_model_row {
 /* Run the schedule of a resolved job on all models, other models than its own with their default
  * options. Two ends differ if they are more than `tolerance` of the later one apart; of all
  * transfers for which they do, the one that ends first is named. `rows` has room for every model of
- * the list. Two recordings at a time; more than 20 million transfers are refused. */
-CS_MUST_CHECK cs_status cs_compare_models(const cs_job *job, double tolerance, cs_model_row *rows,
+ * the list. Two recordings at a time; more than 20 million transfers are refused. The listener (or
+ * NULL) is told how many of the models are done. */
+CS_MUST_CHECK cs_status cs_compare_models(const cs_job *job, double tolerance,
+                                          const cs_listener *listener, cs_model_row *rows,
                                           size_t *n_rows_p, cs_error *err);
 
 #endif

@@ -12,6 +12,15 @@
     "<style>text{font-family:\"DejaVu Sans\",Verdana,sans-serif;fill:#111}" \
     ".t{font-size:15px;font-weight:bold}.l{font-size:11px}"
 
+/* What stands for ranks that are not there yet and for slow NICs: hatches that a style sheet names
+ * url(#late) and url(#slow); behind the style sheet. */
+#define CS_SVG_HATCHES                                                                           \
+    "<defs><pattern id=\"late\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"       \
+    "<rect width=\"6\" height=\"6\" fill=\"#E6E6E6\"/><path d=\"M0 6L6 0\" stroke=\"#8A8A8A\"/>" \
+    "</pattern><pattern id=\"slow\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"   \
+    "<rect width=\"6\" height=\"6\" fill=\"#FBE8CF\"/><path d=\"M0 0L6 6\" stroke=\"#D97A00\" "  \
+    "stroke-width=\"1.6\"/></pattern></defs>\n"
+
 /* The head of a file, and its title: what it shows, for readers that see no picture. */
 void cs_svg_begin(cs_text *out, double width, double height, const char *title);
 

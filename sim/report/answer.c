@@ -21,7 +21,7 @@ static const cs_data_column *column(const cs_sweep *s, const char *name)
 
 static double exposed_s(const cs_sweep *s, size_t setting, size_t algorithm)
 {
-    return cs_sweep_at(s, setting, algorithm, column(s, "exposed_s"));
+    return cs_sweep_at(s, setting, algorithm, s->exposed);
 }
 
 size_t cs_answer_best(const cs_sweep *s, size_t setting)
@@ -41,9 +41,9 @@ size_t cs_answer_best(const cs_sweep *s, size_t setting)
 
 double cs_answer_bound_s(const cs_sweep *s, size_t setting, size_t algorithm)
 {
-    double last_arrival_s = cs_sweep_at(s, setting, algorithm, column(s, "elapsed_s")) -
-                            exposed_s(s, setting, algorithm);
-    double bound_s = cs_sweep_at(s, setting, algorithm, column(s, "bound_s")) - last_arrival_s;
+    double last_arrival_s =
+        cs_sweep_at(s, setting, algorithm, s->elapsed) - exposed_s(s, setting, algorithm);
+    double bound_s = cs_sweep_at(s, setting, algorithm, s->bound) - last_arrival_s;
 
     return bound_s > 0 ? bound_s : (double)NAN;
 }
@@ -85,10 +85,24 @@ cs_status cs_answer_case(const cs_answers *a, size_t setting, size_t algorithm, 
     return status;
 }
 
+/* A value of all rows, of which the first counts. O(rows log rows). */
+static double same_value(const cs_sweep *s, const char *name)
+{
+    const cs_data_column *c     = column(s, name);
+    double                value = (double)NAN;
+
+    if (c != NULL && !c->has_words) {
+        (void)cs_data_values(s->data, c, &value, 1);
+    }
+    return value;
+}
+
 void cs_answers_open(cs_answers *a, const cs_sweep *sweep, const char *base)
 {
     *a          = (cs_answers){.sweep = sweep, .base = base};
     a->baseline = cs_reference_algorithm(sweep->algorithms, sweep->n_algorithms);
+    a->ranks    = same_value(sweep, "ranks");
+    a->bytes    = same_value(sweep, "bytes");
     memset(a->shares, -1, sizeof a->shares);
     for (size_t k = 0; k < sweep->n_settings; k++) {
         for (size_t i = 0; i < sweep->n_algorithms; i++) {
@@ -293,18 +307,6 @@ static void place_text(const cs_sweep *s, const char *name, cs_page_unit unit, d
     (void)snprintf(text, PART_BYTES, "%s", number);
 }
 
-/* A value that is the same in all rows. */
-static double same_value(const cs_sweep *s, const char *name)
-{
-    const cs_data_column *c     = column(s, name);
-    double                value = (double)NAN;
-
-    if (c != NULL && !c->has_words) {
-        (void)cs_data_values(s->data, c, &value, 1);
-    }
-    return value;
-}
-
 static const char *collective_of(const cs_sweep *s)
 {
     static const struct {
@@ -375,8 +377,8 @@ static void begin_text(cs_answers *a, size_t setting, char text[SENTENCE_BYTES])
         (void)snprintf(text, SENTENCE_BYTES, "%s", a->begin);
         return;
     }
-    place_text(s, "ranks", CS_PAGE_COUNT, same_value(s, "ranks"), ranks);
-    place_text(s, "bytes", CS_PAGE_BYTES, same_value(s, "bytes"), bytes);
+    place_text(s, "ranks", CS_PAGE_COUNT, a->ranks, ranks);
+    place_text(s, "bytes", CS_PAGE_BYTES, a->bytes, bytes);
     broken_text(s, c, broken);
     for (uint32_t r = 0; r < n; r++) {
         n_late += cs_arrival(&c->job.scenario, r) > 0;

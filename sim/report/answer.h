@@ -20,10 +20,11 @@
 
 /* Who answers, and what was found so far. `{0}` with a sweep may be closed. */
 typedef struct cs_answers {
-    const cs_sweep *sweep;    /* borrowed */
-    const char     *base;     /* as if the scenarios of rows stood in this file; "" for none */
-    const char     *begin;    /* of every sentence, or NULL: it says what happens */
-    const char     *baseline; /* the algorithm that runs if nobody chooses, or NULL */
+    const cs_sweep *sweep;        /* borrowed */
+    const char     *base;         /* as if the scenarios of rows stood in this file; "" for none */
+    const char     *begin;        /* of every sentence, or NULL: it says what happens */
+    const char     *baseline;     /* the algorithm that runs if nobody chooses, or NULL */
+    double          ranks, bytes; /* of all rows, where they are the same */
     size_t          n_verified, n_run; /* schedules of the whole sweep */
     signed char shares[256]; /* does an algorithm pay one alpha for messages to many? -1 unknown */
     cs_case     last;        /* of `last_key`: conditions of neighbours are alike */

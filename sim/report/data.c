@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/random.h"
+#include "campaign/config_rows.h"
 #include "cs/config.h"
 #include "cs/units.h"
 #include "input/csv.h"
@@ -498,10 +499,16 @@ cs_status cs_data_read(const char *path, cs_data *data, cs_error *err)
 
 cs_status cs_data_run(const cs_config *config, unsigned jobs, cs_data *data, cs_error *err)
 {
+    return cs_data_run_told(config, jobs, NULL, data, err);
+}
+
+cs_status cs_data_run_told(const cs_config *config, unsigned jobs, const cs_listener *listener,
+                           cs_data *data, cs_error *err)
+{
     char *json = NULL;
 
     *data = (cs_data){.name = "", .has_scenarios = data->has_scenarios};
-    CS_TRY(cs_config_run(config, jobs, &json, err));
+    CS_TRY(cs_config_run_told(config, jobs, listener, &json, err));
     cs_status status = take_json(data, json, strlen(json), err);
     cs_string_free(json);
     if (status != CS_OK) {

@@ -6,6 +6,7 @@
 #define CS_REPORT_DATA_H
 
 #include "base/arena.h"
+#include "base/listener.h"
 #include "study/all.h"
 
 /* A column has numbers, or words. */
@@ -49,9 +50,12 @@ CS_MUST_CHECK cs_status cs_data_read(const char *path, cs_data *data, cs_error *
 CS_MUST_CHECK cs_status cs_data_take(cs_data *data, const char *json, size_t length, cs_error *err);
 
 /* Run all scenarios of a configuration on `jobs` threads. Those that are refused have an `error`.
+ * cs_data_run_told() says to the listener how many are done.
  */
 CS_MUST_CHECK cs_status cs_data_run(const cs_config *config, unsigned jobs, cs_data *data,
                                     cs_error *err);
+CS_MUST_CHECK cs_status cs_data_run_told(const cs_config *config, unsigned jobs,
+                                         const cs_listener *listener, cs_data *data, cs_error *err);
 
 /* A column by its name; NULL: there is none. O(columns). */
 const cs_data_column *cs_data_find(const cs_data *data, const char *name);

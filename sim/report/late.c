@@ -53,7 +53,9 @@ static void add_begin(const cs_skew *skew, cs_text *begin)
     cs_text_add(begin, "In %zu calls of %u GPUs, GPU %u comes last in %s", skew->n_calls,
                 skew->n_ranks, skew->straggler, share);
     if (skew->straggler_delay_s.mean.value > 0) {
-        cs_text_add(begin, ", on average %s behind all others", delay);
+        char *space = strchr(delay, ' '); /* a number and its unit stay together */
+        cs_text_add(begin, ", on average %.*s\xc2\xa0%s behind all others", (int)(space - delay),
+                    delay, space + 1);
     }
     cs_text_add(begin, ":");
 }

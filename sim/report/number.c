@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define NO_BREAK "\xc2\xa0"
+#define MINUS    "\xe2\x88\x92"
 
 const char *cs_page_unit_name(cs_page_unit unit)
 {
@@ -45,12 +46,29 @@ cs_page_unit cs_page_unit_of(const char *column)
                                          : CS_PAGE_NUMBER;
 }
 
+/* Commas between thousands of what stands before a point. */
+static void add_commas(char *number, size_t bytes)
+{
+    char   plain[64];
+    size_t at = 0, whole;
+
+    (void)snprintf(plain, sizeof plain, "%s", number);
+    whole = strcspn(plain, ".");
+    for (size_t i = 0; plain[i] != '\0' && at + 2 < bytes; i++) {
+        size_t left  = whole > i ? whole - i : 0;
+        number[at++] = plain[i];
+        if (plain[i] != '-' && left > 1 && left % 3 == 1) {
+            number[at++] = ',';
+        }
+    }
+    number[at] = '\0';
+}
+
 /* Three significant digits, with commas and no decimals from 1000 on; trailing zeros stay where
  * `fixed`. */
 static void digits(double value, bool fixed, char *text, size_t bytes)
 {
-    char   plain[32];
-    size_t at = 0;
+    char plain[32];
 
     /* which digits are the first three is known when the value has been rounded to them */
     (void)snprintf(plain, sizeof plain, "%.2e", fabs(value));
@@ -66,15 +84,8 @@ static void digits(double value, bool fixed, char *text, size_t bytes)
             plain[--length] = '\0';
         }
     }
-    for (size_t i = 0; i < length && at + 2 < bytes; i++) {
-        bool   is_digit = plain[i] != '-';
-        size_t left     = whole > i ? whole - i : 0;
-        text[at++]      = plain[i];
-        if (is_digit && left > 1 && left % 3 == 1) {
-            text[at++] = ',';
-        }
-    }
-    text[at] = '\0';
+    (void)snprintf(text, bytes, "%s", plain);
+    add_commas(text, bytes);
 }
 
 static void seconds(double value, char *text)
@@ -138,12 +149,18 @@ void cs_page_number(cs_page_unit unit, double value, char text[CS_PAGE_NUMBER_BY
 
 void cs_page_percent(double part, char text[CS_PAGE_NUMBER_BYTES])
 {
-    double percent = part * 100;
+    double percent = fabs(part) * 100;
+    char   number[40];
 
     if (isnan(part) || isinf(part)) {
         (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "–");
         return;
     }
-    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%.*f" NO_BREAK "%%", fabs(percent) < 9.95 ? 1 : 0,
-                   percent);
+    (void)snprintf(number, sizeof number, percent > 0 ? "%.1f" : "%.0f", percent);
+    if (strtod(number, NULL) >= 10) {
+        (void)snprintf(number, sizeof number, "%.0f", percent);
+        add_commas(number, sizeof number);
+    }
+    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%s%s" NO_BREAK "%%",
+                   part < 0 && strtod(number, NULL) > 0 ? MINUS : "", number);
 }

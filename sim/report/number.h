@@ -32,7 +32,7 @@ cs_page_unit cs_page_unit_of(const char *column);
 enum { CS_PAGE_NUMBER_BYTES = 48 };
 void cs_page_number(cs_page_unit unit, double value, char text[CS_PAGE_NUMBER_BYTES]);
 
-/* "36 %", "1.4 %" of 0.36 and 0.014, with a no-break space. */
+/* "36 %", "1.4 %", "−5.0 %" of 0.36, 0.014 and -0.05, with a no-break space. */
 void cs_page_percent(double part, char text[CS_PAGE_NUMBER_BYTES]);
 
 #endif

@@ -633,7 +633,9 @@ static void add_scenario(making *m)
             cs_html_text(&html, d->label);
         }
     }
-    cs_text_add(&html, ", %zu rows", m->data->n_rows);
+    char rows[CS_PAGE_NUMBER_BYTES];
+    cs_page_number(CS_PAGE_COUNT, (double)m->data->n_rows, rows);
+    cs_text_add(&html, ", %s row%s", rows, m->data->n_rows == 1 ? "" : "s");
     add_source(m, "Scenario", html.data != NULL ? html.data : "");
     cs_text_free(&html);
 }

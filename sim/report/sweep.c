@@ -98,13 +98,17 @@ static placed *place_rows(const cs_sweep *s, const cs_data_column *exposed, size
     const cs_data_column *algorithm = cs_data_find(s->data, "algorithm");
     placed               *rows      = CS_NEW(placed, s->data->n_rows + 1);
     size_t                n         = 0;
+    const cs_data_column *columns[CS_SWEEP_MOST_DIMS];
 
+    for (size_t i = 0; i < s->n_dims; i++) {
+        columns[i] = cs_data_find(s->data, s->dims[i].name);
+    }
     for (size_t r = 0; rows != NULL && r < s->data->n_rows; r++) {
         bool is_there  = true;
         rows[n]        = (placed){.row = (uint32_t)r, .algorithm = algorithm_of(algorithm, r)};
         rows[n].time_s = exposed->values[r];
         for (size_t i = 0; i < s->n_dims; i++) {
-            double value     = cs_data_find(s->data, s->dims[i].name)->values[r];
+            double value     = columns[i]->values[r];
             is_there         = is_there && !isnan(value);
             rows[n].index[i] = is_there ? (uint32_t)place_of(&s->dims[i], value) : 0;
         }
@@ -214,7 +218,13 @@ cs_status cs_sweep_make(const cs_data *data, size_t most_cells, cs_sweep *s, cs_
     const cs_data_column *exposed, *algorithm = cs_data_find(data, "algorithm");
     size_t                n = 0;
 
-    *s = (cs_sweep){.data = data};
+    *s = (cs_sweep){.data     = data,
+                    .exposed  = cs_data_find(data, "exposed_s"),
+                    .elapsed  = cs_data_find(data, "elapsed_s"),
+                    .bound    = cs_data_find(data, "bound_s"),
+                    .error    = cs_data_find(data, "error"),
+                    .wrong    = cs_data_find(data, "wrong"),
+                    .verified = cs_data_find(data, "verified")};
     CS_TRY(cs_data_column_of(data, "exposed_s", "", &exposed, err));
     if (exposed->has_words || (algorithm != NULL && !algorithm->has_words)) {
         return CS_FAIL(err, CS_EINVAL, "",
@@ -254,27 +264,24 @@ double cs_sweep_at(const cs_sweep *s, size_t setting, size_t algorithm,
 
 const char *cs_sweep_error(const cs_sweep *s, size_t setting, size_t algorithm)
 {
-    const cs_data_column *error = cs_data_find(s->data, "error");
-    uint32_t              row   = s->rows[setting * s->n_algorithms + algorithm];
+    uint32_t row = s->rows[setting * s->n_algorithms + algorithm];
 
-    return row == 0 || error == NULL ? NULL : cs_data_word(error, row - 1);
+    return row == 0 || s->error == NULL ? NULL : cs_data_word(s->error, row - 1);
 }
 
 cs_cell_state cs_sweep_state(const cs_sweep *s, size_t setting, size_t algorithm)
 {
-    const cs_data_column *verified = cs_data_find(s->data, "verified");
-    const cs_data_column *wrong    = cs_data_find(s->data, "wrong");
-    uint32_t              row      = s->rows[setting * s->n_algorithms + algorithm];
-    double time_s = cs_sweep_at(s, setting, algorithm, cs_data_find(s->data, "exposed_s"));
+    uint32_t row = s->rows[setting * s->n_algorithms + algorithm];
 
     if (row == 0) {
         return CS_CELL_NONE;
     }
-    bool is_wrong = wrong != NULL && !isnan(wrong->values[row - 1]);
-    if (is_wrong || isnan(time_s) || cs_sweep_error(s, setting, algorithm) != NULL) {
+    bool is_wrong = s->wrong != NULL && !isnan(s->wrong->values[row - 1]);
+    if (is_wrong || isnan(s->exposed->values[row - 1]) ||
+        cs_sweep_error(s, setting, algorithm) != NULL) {
         return CS_CELL_FAILED;
     }
-    return verified != NULL && !verified->has_words && verified->values[row - 1] > 0
+    return s->verified != NULL && !s->verified->has_words && s->verified->values[row - 1] > 0
                ? CS_CELL_VERIFIED
                : CS_CELL_RUN;
 }

@@ -23,16 +23,18 @@ typedef struct cs_sweep_dim {
 
 /* `{0}` may be freed. Texts are the data's or the arena's. */
 typedef struct cs_sweep {
-    const cs_data *data; /* borrowed */
-    cs_sweep_dim   dims[CS_SWEEP_MOST_DIMS];
-    size_t         n_dims;
-    const char   **algorithms; /* [n_algorithms] in the order of their first rows */
-    size_t         n_algorithms, n_settings;
-    uint32_t      *index;        /* [n_settings][n_dims] places of values; settings ascend */
-    uint32_t      *rows;         /* [n_settings][n_algorithms] row + 1; 0: none */
-    size_t         n_left_out;   /* settings that were thinned away */
-    char           thinned[160]; /* how, in words; "" where none was */
-    cs_arena       arena;
+    const cs_data
+        *data; /* borrowed, as the columns that every cell is asked for; NULL: not there */
+    const cs_data_column *exposed, *elapsed, *bound, *error, *wrong, *verified;
+    cs_sweep_dim          dims[CS_SWEEP_MOST_DIMS];
+    size_t                n_dims;
+    const char          **algorithms; /* [n_algorithms] in the order of their first rows */
+    size_t                n_algorithms, n_settings;
+    uint32_t             *index;        /* [n_settings][n_dims] places of values; settings ascend */
+    uint32_t             *rows;         /* [n_settings][n_algorithms] row + 1; 0: none */
+    size_t                n_left_out;   /* settings that were thinned away */
+    char                  thinned[160]; /* how, in words; "" where none was */
+    cs_arena              arena;
 } cs_sweep;
 
 /* Sort rows into settings. Beyond `most_cells` cells every second value of the longest dim of

@@ -138,14 +138,14 @@ static void add_style(const picture *p)
                 CS_SVG_STYLE
                 ".c{font-size:9px;"
                 "text-anchor:middle}.r{font-size:11px;font-weight:bold;text-anchor:end}"
-                ".d{font-size:9px;text-anchor:end;fill:#555}.f{fill:#B02A12}"
+                ".d{font-size:9px;text-anchor:end;fill:#555}"
                 ".x{font-size:11px;text-anchor:middle}.b{stroke:#333;stroke-width:.6}"
-                ".bg{fill:#F4F4F4}.late{fill:#BDBDBD}.slow{fill:#F7D9D3}"
+                ".bg{fill:#F4F4F4}.late{fill:url(#late)}.slow{fill:url(#slow)}"
                 ".g{stroke:#D8D8D8;stroke-width:.7}");
     for (uint32_t s = 0; s < CS_GRID_STAGES; s++) {
         cs_text_add(p->out, ".s%u{fill:%s}", s, cs_grid_stage_colour(s));
     }
-    cs_text_add(p->out, "</style>\n");
+    cs_text_add(p->out, "%s", "</style>\n" CS_SVG_HATCHES);
 }
 
 static void add_options(cs_text *out, const cs_result *r)
@@ -266,7 +266,7 @@ static void name_rank(const picture *p, size_t i)
         k++;
     }
     if (k < n) {
-        cs_text_add(p->out, "<text class=\"d f\" x=\"%.1f\" y=\"%.1f\">slow NIC, l = %.4g</text>\n",
+        cs_text_add(p->out, "<text class=\"d\" x=\"%.1f\" y=\"%.1f\">NIC %.4g x slower</text>\n",
                     LEFT - 34, y + 13, steps[k].slowdown);
     }
     if (cs_arrival(scenario, rank) > 0) {

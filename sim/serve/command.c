@@ -58,7 +58,11 @@ static bool word_of(const json_t *node, char word[WORD_BYTES])
         (void)snprintf(word, WORD_BYTES, "%s", text);
         return strlen(text) < WORD_BYTES && text[0] != '\0' && text[0] != '-';
     }
-    if (!json_is_number(node) && !json_is_boolean(node)) {
+    if (json_is_real(node)) {
+        cs_number_text(json_real_value(node), word, WORD_BYTES);
+        return true;
+    }
+    if (!json_is_integer(node) && !json_is_boolean(node)) {
         return false;
     }
     dump      = json_dumps(node, JSON_ENCODE_ANY);

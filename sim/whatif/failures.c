@@ -129,10 +129,10 @@ static cs_status run_piece(void *user, size_t index, cs_text *row, cs_error *err
 }
 
 /* Wait for the pool; what a piece failed at is the first one's. */
-static cs_status take_rows(cs_thread_pool *pool, cs_error *err)
+static cs_status take_rows(const study *s, cs_thread_pool *pool, cs_error *err)
 {
     cs_error first       = {0};
-    size_t   first_index = SIZE_MAX;
+    size_t   first_index = SIZE_MAX, n_done = 0;
 
     while (!cs_thread_pool_is_over(pool)) {
         cs_pool_row *rows[PIECE];
@@ -144,6 +144,8 @@ static cs_status take_rows(cs_thread_pool *pool, cs_error *err)
             }
             cs_pool_row_free(rows[i]);
         }
+        n_done += n;
+        cs_tell(&s->job->listener, n_done, s->n_pieces);
     }
     return first.status == CS_OK ? CS_OK
                                  : CS_FAIL(err, first.status, first.where, "%s", first.message);
@@ -160,7 +162,7 @@ static cs_status run_threads(study *s, size_t n_threads, cs_error *err)
     cs_status status = cs_thread_pool_give(pool, 0, s->n_pieces, err);
     cs_thread_pool_close(pool);
     if (status == CS_OK) {
-        status = take_rows(pool, err);
+        status = take_rows(s, pool, err);
     }
     cs_status ended = cs_thread_pool_end(pool, &index, &wrong);
     if (status == CS_OK && ended != CS_OK) {
@@ -178,6 +180,7 @@ static cs_status run_all(study *s, size_t n_threads, cs_error *err)
     }
     for (size_t i = 0; i < n; i++) {
         CS_TRY(run_piece(s, i, NULL, err));
+        cs_tell(&s->job->listener, i + 1, n);
     }
     return CS_OK;
 }

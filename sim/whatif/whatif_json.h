@@ -9,6 +9,7 @@
 #ifndef CS_WHATIF_WHATIF_JSON_H
 #define CS_WHATIF_WHATIF_JSON_H
 
+#include "base/listener.h"
 #include "scenario/fault.h"
 #include "study/config.h"
 #include "whatif/interference.h"
@@ -123,6 +124,7 @@ typedef struct cs_whatif_job {
     cs_whatif_timers   timers;
     cs_whatif_policy  *policies; /* in the arena; the first is `healthy` */
     size_t             n_policies;
+    cs_listener listener; /* is told how much of the random part is done; set behind the reading */
 } cs_whatif_job;
 
 /* Read a job. A configuration with a sweep is refused. The caller owns the job

@@ -100,8 +100,7 @@ Test(chrome_trace, a_ring_is_drawn_as_its_formula_says)
         const json_t *args = json_object_get(event, "args");
         if (strcmp(json_string_value(json_object_get(event, "ph")), "X") == 0) {
             double round = number(args, "round");
-            cr_expect_eq(strstr(json_string_value(json_object_get(event, "cat")), "critical") !=
-                             NULL,
+            cr_expect_eq(json_is_true(json_object_get(args, "critical")),
                          json_object_get(event, "cname") != NULL);
             cr_expect_float_eq(number(event, "ts"), round * step_us, 2e-6);
             cr_expect_float_eq(number(event, "dur"), step_us, 2e-6);
@@ -210,9 +209,9 @@ Test(chrome_trace, the_critical_path_is_marked)
         if (name != NULL && strcmp(name, "critical path") == 0) {
             pid = number(event, "pid");
         }
-        if (strcmp(json_string_value(json_object_get(event, "ph")), "X") == 0 && cat != NULL &&
-            strstr(cat, "critical") != NULL) {
+        if (json_is_true(json_object_get(args, "critical"))) {
             bool is_path = number(event, "pid") == pid;
+            cr_expect_str_eq(cat, is_path ? "critical" : "nic");
             marked += !is_path;
             if (is_path) {
                 cr_assert_lt(at, n);

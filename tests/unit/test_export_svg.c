@@ -215,7 +215,7 @@ Test(export_svg, every_end_of_every_transfer_is_a_box)
     cr_assert_eq(count(svg.data, "<svg"), 1);
     cr_assert_not_null(strstr(svg.data, "S1: partial sum around the ring"));
     cr_assert_not_null(strstr(svg.data, "32 s</text>"));
-    cr_assert_not_null(strstr(svg.data, "slow NIC, l = 2"));
+    cr_assert_not_null(strstr(svg.data, ">NIC 2 x slower<"));
     cr_assert_eq(count(svg.data, "class=\"slow\""), 2);
     cr_assert_str_eq(svg.data, again.data);
     /* 72 s on ring ports and 24 flows of 2 s, both ends, on an axis of 32 s and 960 pixels. */

@@ -17,11 +17,22 @@ static cs_topology   topology;
 static cs_model_row  rows[16];
 static size_t        n_rows;
 
+static void count(void *user, uint64_t done, uint64_t total)
+{
+    size_t *n = user;
+
+    cr_expect(done == ++*n && total >= done);
+}
+
 static cs_status compare(cs_error *err)
 {
-    const cs_job job = ct_scene_job(&scene, "flow");
+    const cs_job job    = ct_scene_job(&scene, "flow");
+    size_t       n_told = 0;
 
-    return cs_compare_models(&job, 1e-9, rows, &n_rows, err);
+    cs_status status =
+        cs_compare_models(&job, 1e-9, &(cs_listener){count, &n_told}, rows, &n_rows, err);
+    cr_expect(status != CS_OK || n_told == n_rows, "every model is told");
+    return status;
 }
 
 static const cs_model_row *row_of(const char *model)

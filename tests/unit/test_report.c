@@ -76,6 +76,15 @@ Test(report, numbers_have_three_digits_and_a_unit)
     }
     cs_page_percent(0.361, text);
     cr_expect_str_eq(text, "36\xc2\xa0%");
+    cs_page_percent(-0.05, text);
+    cr_expect_str_eq(text, "\xe2\x88\x92"
+                           "5.0\xc2\xa0%");
+    cs_page_percent(-0.0001, text);
+    cr_expect_str_eq(text, "0.0\xc2\xa0%");
+    cs_page_percent(0, text);
+    cr_expect_str_eq(text, "0\xc2\xa0%");
+    cs_page_percent(12.345, text);
+    cr_expect_str_eq(text, "1,234\xc2\xa0%");
     cs_page_percent(0.0144, text);
     cr_expect_str_eq(text, "1.4\xc2\xa0%");
     cr_expect_eq(cs_page_unit_of("arrivals.late[0].delay_s"), CS_PAGE_S);

@@ -65,7 +65,7 @@ Test(report_command, makes_a_page_of_what_it_runs)
     if (has_pages()) {
         expect_page("-a ring,stragglar -n 4,8 -s 1k:1M:x32 --late 3=1ms", late);
         expect_page("-a nccl_rings,r2ccl -n 8 -g 4 -s 1M --kill-nic 1.0", dead);
-        expect_page("configs/montecarlo-arrivals.json --no-timeline", random);
+        expect_page(COLLSIM_SOURCE_DIR "/configs/montecarlo-arrivals.json --no-timeline", random);
     }
 }
 
@@ -90,7 +90,7 @@ Test(report_command, makes_a_page_of_files)
         ct_program_says(line, 2, "holds results: options are for configurations");
         (void)unlink(path);
     }
-    expect_page("--trace traces/generated-stragglar4.log", trace);
+    expect_page("--trace " COLLSIM_SOURCE_DIR "/traces/generated-stragglar4.log", trace);
 }
 
 Test(report_command, makes_the_same_bytes_for_any_number_of_threads)
@@ -132,6 +132,6 @@ Test(report_command, refuses_what_it_cannot_show)
     ct_program_says("report /nowhere/at-all.csv", 3, "/nowhere/at-all.csv");
     ct_program_says("report -n 8 -o /nowhere/x.html", 3, "/nowhere/x.html");
     ct_program_says("report -n 8,16 --show bytes=1G -o /tmp/x.html", 2, "the same in all rows");
-    ct_program_says("report configs/training-llama.json", 2, "montecarlo");
+    ct_program_says("report " COLLSIM_SOURCE_DIR "/configs/training-llama.json", 2, "montecarlo");
     ct_program_says("report --trace /nowhere/x.log", 3, "/nowhere/x.log");
 }

@@ -128,14 +128,14 @@ def code_block(text):
 
 
 def dress(page):
-    """Code blocks, tables that may scroll, and code that is short enough to stay on a line."""
+    """Code blocks, tables that may scroll, and code that breaks at blanks alone."""
     up = tree.parents(page.body)
     for node in list(page.body.iter("pre")):
         if not tree.has_class(up[node], "code"):
             tree.replace(up[node], node, code_block(tree.text_of(node)))
-    for node in page.body.iter("code"):
-        if up.get(node) is not None and up[node].tag != "pre" and len(tree.text_of(node)) <= MOST_UNBROKEN:
-            node.set("class", (node.get("class", "") + " short").strip())
+    for node in list(page.body.iter("code")):
+        if up.get(node) is not None and up[node].tag != "pre":
+            keep_together(node)
     for node in list(page.body.iter("table")):
         for columns in node.findall("colgroup"):
             tree.replace(node, columns)
@@ -147,6 +147,18 @@ def dress(page):
             up[node].remove(node)
             box.append(node)
             up[node].insert(place, box)
+
+
+def keep_together(code):
+    """Code in a line of text stays on a line if it is short; otherwise its words do, so that no option is broken at its hyphens."""
+    words = tree.text_of(code).split(" ")
+    if len(" ".join(words)) <= MOST_UNBROKEN:
+        code.set("class", (code.get("class", "") + " short").strip())
+    elif len(code) == 0:
+        code.text = None
+        for number, word in enumerate(words):
+            tree.append(code, " " if number else None)
+            tree.append(code, element("span", word, class_="short") if len(word) <= MOST_UNBROKEN else word)
 
 
 def note_headings(page):

@@ -73,7 +73,7 @@ def embed_figures(page, figures, drawn):
                 full = name or full
                 if name in left:
                     inside.append((name, left.pop(name)))
-                    link = element("a", element("code", *code.itertext()), href="#figure-" + name)
+                    link = element("a", element("code", *code.itertext(), class_="short"), href="#figure-" + name)
                     up = tree.parents(row)
                     tree.replace(up[code], code, link)
         if inside:

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // answer.js -- the sentence with its controls, the tiles and the ranking of the setting that is shown.
 
-import {sweep, value_of, bound_of, bound_measure, ranking_of, baseline_of, time_measure, dim_value} from './data.js';
+import {sweep, value_of, bound_of, bound_measure, ranking_of, baseline_of, time_measure} from './data.js';
+import {dim_value} from './data.js';
 import {fmt_seconds, fmt_percent, fmt_change, fmt_ratio, fmt_value} from './format.js';
 import {title_of, colour_of} from './looks.js';
 import {state, change, move_dim} from './state.js';
-import {esc, el, say, table_below, cell_of, schedule_cell, named, show_tip, tip_table} from './parts.js';
-import {plot_in, draw_in, width_of, stepped, shortened} from './chart.js';
+import {esc, el, shape, label_at, say, table_below, cell_of, schedule_cell, named} from './parts.js';
+import {show_tip, tip_table} from './parts.js';
+import {plot_in, draw_in, width_of, stepped, shortened, LETTER} from './chart.js';
 
 /* ---- texts with places ---- */
 
@@ -31,27 +33,38 @@ export function text_of(part, setting, best) {
     const bound_name = bound_measure(time_measure());
     const bound = bound_name ? value_of(bound_name, setting, a) : NaN;
     switch (part.kind) {
-    case 'dim': {
-        const d = sweep.dim_of.get(part.name);
-        return d === undefined ? part.name : fmt_value(sweep.dims[d].unit, dim_value(d, setting));
-    }
-    case 'run':
-    case 'name': return title_of(part.name);
-    case 'time': return fmt_seconds(t);
-    case 'elapsed': return fmt_seconds(value_of('elapsed_s', setting, a));
-    case 'bound': return fmt_seconds(bound_for(setting, best));
-    case 'gain': return fmt_percent(1 - t / value_of(time_measure(), setting, baseline_of()));
-    case 'above': return fmt_percent(t / bound - 1);
-    case 'left': return fmt_percent(1 - bound / t);
-    case 'critical': return fmt_seconds(value_of('critical_delay_s', setting, a));
-    case 'gap': return fmt_ratio(value_of('gap', setting, a));
-    default: return '{' + part.kind + '}';
+        case 'dim': {
+            const d = sweep.dim_of.get(part.name);
+            return d === undefined ? part.name : fmt_value(sweep.dims[d].unit, dim_value(d, setting));
+        }
+        case 'run':
+        case 'name':
+            return title_of(part.name);
+        case 'time':
+            return fmt_seconds(t);
+        case 'elapsed':
+            return fmt_seconds(value_of('elapsed_s', setting, a));
+        case 'bound':
+            return fmt_seconds(bound_for(setting, best));
+        case 'gain':
+            return fmt_percent(1 - t / value_of(time_measure(), setting, baseline_of()));
+        case 'above':
+            return fmt_percent(t / bound - 1);
+        case 'left':
+            return fmt_percent(1 - bound / t);
+        case 'critical':
+            return fmt_seconds(value_of('critical_delay_s', setting, a));
+        case 'gap':
+            return fmt_ratio(value_of('gap', setting, a));
+        default:
+            return '{' + part.kind + '}';
     }
 }
 
 // The bound of exposed time of an algorithm, or the least one.
 function bound_for(setting, name) {
-    const measure = bound_measure(time_measure()), a = sweep.algorithms.indexOf(name);
+    const measure = bound_measure(time_measure()),
+        a = sweep.algorithms.indexOf(name);
     const own = measure && a >= 0 ? value_of(measure, setting, a) : NaN;
     return Number.isNaN(own) ? bound_of(setting) : own;
 }
@@ -64,7 +77,11 @@ export function answer_of(setting) {
 // Its sentence as plain text.
 export function sentence_text(setting) {
     const answer = answer_of(setting);
-    return answer ? parts_of(answer.sentence).map(p => text_of(p, setting, answer.best)).join('') : '';
+    return answer
+        ? parts_of(answer.sentence)
+              .map(p => text_of(p, setting, answer.best))
+              .join('')
+        : '';
 }
 
 /* ---- controls ---- */
@@ -72,29 +89,44 @@ export function sentence_text(setting) {
 // A number that is a slider. It is made once for a dim and moved to where the text needs it.
 function slider_of(d) {
     const dim = sweep.dims[d];
-    const node = el('span', {className: 'num' + (dim.unit === 'word' ? ' word' : ''), tabIndex: 0, role: 'slider',
-        'aria-label': dim.label, 'aria-valuemin': 0, 'aria-valuemax': dim.values.length - 1,
-        title: 'Drag, or use the arrow keys'});
+    const node = el('span', {
+        className: 'num' + (dim.unit === 'word' ? ' word' : ''),
+        tabIndex: 0,
+        role: 'slider',
+        'aria-label': dim.label,
+        'aria-valuemin': 0,
+        'aria-valuemax': dim.values.length - 1,
+        title: 'Drag, or use the arrow keys',
+    });
     node.dataset.dim = d;
     return node;
 }
 
 function update_slider(node, d, setting) {
-    const dim = sweep.dims[d], text = fmt_value(dim.unit, dim_value(d, setting));
+    const dim = sweep.dims[d],
+        text = fmt_value(dim.unit, dim_value(d, setting));
     if (node.textContent !== text) node.textContent = text;
     node.setAttribute('aria-valuenow', sweep.place[d][setting]);
     node.setAttribute('aria-valuetext', text);
 }
 
-// Drags and keys of all sliders in a node. The node takes the pointer, because a slider may move in the text meanwhile.
+// Drags and keys of all sliders in a node. The node takes the pointer, because a slider may move in the text
+// meanwhile.
 function wire_sliders(node) {
     let drag = null;
-    const slider_at = target => target.closest ? target.closest('.num') : null;
+    const slider_at = target => (target.closest ? target.closest('.num') : null);
     node.addEventListener('pointerdown', event => {
         const slider = slider_at(event.target);
         if (!slider || event.button > 0) return;
-        const d = Number(slider.dataset.dim), n = sweep.dims[d].values.length;
-        drag = {d, slider, x: event.clientX, place: sweep.place[d][state.setting], step: Math.max(5, Math.min(40, 420 / n))};
+        const d = Number(slider.dataset.dim),
+            n = sweep.dims[d].values.length;
+        drag = {
+            d,
+            slider,
+            x: event.clientX,
+            place: sweep.place[d][state.setting],
+            step: Math.max(5, Math.min(40, 420 / n)),
+        };
         slider.classList.add('drag');
         slider.focus({preventScroll: true});
         node.setPointerCapture(event.pointerId);
@@ -126,8 +158,10 @@ function wire_sliders(node) {
 
 export function answer_section(node) {
     if (!sweep) return without_sweep(node);
-    const verdict = node.querySelector('#verdict'), because = node.querySelector('#because');
-    const tiles = node.querySelector('#tiles'), others = node.querySelector('#others');
+    const verdict = node.querySelector('#verdict'),
+        because = node.querySelector('#because');
+    const tiles = node.querySelector('#tiles'),
+        others = node.querySelector('#others');
     const ranking = node.querySelector('#ranking');
     const sliders = sweep.dims.map((_, d) => slider_of(d));
     let shown = null;
@@ -144,7 +178,8 @@ export function answer_section(node) {
         if (answer && answer !== shown) {
             fill_sentence(verdict, answer, sliders);
             fill_others(others, answer, sliders);
-            if (focused && focused.classList.contains('num') && focused.isConnected) focused.focus({preventScroll: true});
+            if (focused && focused.classList.contains('num') && focused.isConnected)
+                focused.focus({preventScroll: true});
         }
         shown = answer;
         sliders.forEach((s, d) => update_slider(s, d, state.setting));
@@ -156,18 +191,22 @@ export function answer_section(node) {
         draw_ranking(plot);
         table.update();
     };
-    return {draw: update, update: changed => {
-        if (!changed.has('setting')) return;
-        update();
-        say(sentence_text(state.setting));
-    }};
+    return {
+        draw: update,
+        update: changed => {
+            if (!changed.has('setting')) return;
+            update();
+            say(sentence_text(state.setting));
+        },
+    };
 }
 
 // A page of runs or iterations alone: the text that the program wrote stays.
 function without_sweep(node) {
     const is_empty = node.querySelector('#ranking').childElementCount === 0;
     node.querySelector('#ranking').parentElement.hidden = is_empty;
-    node.querySelector('.answergrid').hidden = is_empty && node.querySelector('#tiles').childElementCount === 0;
+    node.querySelector('.answergrid').hidden =
+        is_empty && node.querySelector('#tiles').childElementCount === 0;
     return {update() {}, draw() {}};
 }
 
@@ -178,20 +217,26 @@ function ranking_head() {
 }
 
 function fill_sentence(verdict, answer, sliders) {
-    verdict.replaceChildren(...parts_of(answer.sentence).map(part => {
-        if (part.text !== undefined) return part.text;
-        const d = part.kind === 'dim' ? sweep.dim_of.get(part.name) : undefined;
-        if (d !== undefined) return sliders[d];
-        const span = el('span');
-        span.dataset.place = part.kind + ':' + part.name;
-        if (part.kind === 'run') span.style.color = colour_of(part.name);
-        return span;
-    }));
+    verdict.replaceChildren(
+        ...parts_of(answer.sentence).map(part => {
+            if (part.text !== undefined) return part.text;
+            const d = part.kind === 'dim' ? sweep.dim_of.get(part.name) : undefined;
+            if (d !== undefined) return sliders[d];
+            const span = el('span');
+            span.dataset.place = part.kind + ':' + part.name;
+            if (part.kind === 'run') span.style.color = colour_of(part.name);
+            return span;
+        }),
+    );
 }
 
 // The dims that the sentence does not name.
 function fill_others(others, answer, sliders) {
-    const named_dims = new Set(parts_of(answer.sentence).filter(p => p.kind === 'dim').map(p => sweep.dim_of.get(p.name)));
+    const named_dims = new Set(
+        parts_of(answer.sentence)
+            .filter(p => p.kind === 'dim')
+            .map(p => sweep.dim_of.get(p.name)),
+    );
     const rest = sweep.dims.map((_, d) => d).filter(d => !named_dims.has(d));
     others.hidden = rest.length === 0;
     others.replaceChildren(...rest.map(d => el('span', {}, sweep.dims[d].label + ' ', sliders[d])));
@@ -205,16 +250,29 @@ function fill_places(verdict, answer) {
 }
 
 function fill_because(because, answer) {
-    because.replaceChildren(...parts_of(answer.because).map(part => {
-        const text = text_of(part, state.setting, answer.best);
-        return part.text !== undefined || part.kind === 'name' ? text : el('b', {textContent: text});
-    }));
+    because.replaceChildren(
+        ...parts_of(answer.because).map(part => {
+            const text = text_of(part, state.setting, answer.best);
+            return part.text !== undefined || part.kind === 'name' ? text : el('b', {textContent: text});
+        }),
+    );
 }
 
 function fill_tiles(tiles, answer) {
-    const fill = text => parts_of(text).map(p => text_of(p, state.setting, answer.best)).join('');
-    tiles.replaceChildren(...answer.tiles.map(([head, text]) => el('div', {className: 'tile'},
-        el('b', {textContent: fill(head)}), el('span', {textContent: fill(text)}))));
+    const fill = text =>
+        parts_of(text)
+            .map(p => text_of(p, state.setting, answer.best))
+            .join('');
+    tiles.replaceChildren(
+        ...answer.tiles.map(([head, text]) =>
+            el(
+                'div',
+                {className: 'tile'},
+                el('b', {textContent: fill(head)}),
+                el('span', {textContent: fill(text)}),
+            ),
+        ),
+    );
     tiles.hidden = answer.tiles.length === 0;
 }
 
@@ -231,18 +289,29 @@ export function wrongs_of(setting) {
 }
 
 function draw_ranking(node) {
-    const setting = state.setting, measure = time_measure(), order = ranking_of(setting), wrong = wrongs_of(setting);
-    const width = width_of(node), row = 31, narrow = width < 460;
+    const setting = state.setting,
+        measure = time_measure(),
+        order = ranking_of(setting),
+        wrong = wrongs_of(setting);
+    const width = width_of(node),
+        row = 31,
+        narrow = width < 460;
     const left = Math.min(width * 0.36, 20 + 7.6 * d3.max(sweep.algorithms, a => title_of(a).length));
-    const right = narrow ? 114 : 124, base = baseline_of();
+    const right = narrow ? 114 : 124,
+        base = baseline_of();
     const values = order.map(a => value_of(measure, setting, a));
     const base_value = base >= 0 ? value_of(measure, setting, base) : NaN;
     const reference = Number.isNaN(base_value) ? d3.median(values) : base_value;
     const bound = bound_of(setting);
     const most = Math.max(Math.min(d3.max(values) || 1, 2.2 * (reference || Infinity)), bound || 0) || 1;
-    const x = d3.scaleLinear().domain([0, most]).range([left, width - right]);
+    const x = d3
+        .scaleLinear()
+        .domain([0, most])
+        .range([left, width - right]);
     const height = (order.length + wrong.length) * row + (Number.isNaN(bound) ? 6 : 24);
-    const bars = order.map((a, i) => bar_svg({a, i, value: values[i], most, x, row, base, base_value, left, height, is_bold: i === 0}));
+    const bars = order.map((a, i) =>
+        bar_svg({a, i, value: values[i], most, x, row, base, base_value, left, height, is_bold: i === 0}),
+    );
     const errors = wrong.map(([a, text], k) => error_svg(a, text, (order.length + k) * row, left, width));
     const line = Number.isNaN(bound) ? '' : bound_svg(x(bound), order.length * row, bound, width);
     const svg = plot_in(node);
@@ -251,29 +320,65 @@ function draw_ranking(node) {
 }
 
 function bar_svg({a, i, value, most, x, row, base, base_value, left, is_bold}) {
-    const name = sweep.algorithms[a], y = i * row, is_cut = value > most * 1.0001;
-    const w = Math.max(1, x(Math.min(value, most)) - left), weight = is_bold ? ' bold' : '';
-    const cut = is_cut ? `<path d="M${left + w - 26},${y + 3}l8,${row - 7}M${left + w - 19},${y + 3}l8,${row - 7}" ` +
-        'stroke="var(--card)" stroke-width="3"/>' : '';
-    const change_text = a !== base && !Number.isNaN(base_value) ? fmt_change(value / base_value - 1) : '';
-    return `<text x="${left - 10}" y="${y + 20}" text-anchor="end" class="name${weight}">${esc(shortened(title_of(name), left - 8))}</text>` +
-        `<rect x="${left}" y="${y + 5}" width="${w.toFixed(1)}" height="${row - 11}" rx="3" fill="${colour_of(name)}" ` +
-        `opacity="${is_bold ? 1 : 0.85}"/>${cut}` +
-        `<text x="${(left + w + 8).toFixed(1)}" y="${y + 20}" class="value${weight}">${esc(fmt_seconds(value))}` +
-        `<tspan class="soft" font-weight="400" dx="5">${esc(change_text)}</tspan></text>`;
+    const name = sweep.algorithms[a],
+        y = i * row,
+        weight = is_bold ? ' bold' : '';
+    const width = Math.max(1, x(Math.min(value, most)) - left),
+        end = left + width;
+    const against = a !== base && !Number.isNaN(base_value) ? fmt_change(value / base_value - 1) : '';
+    const texts =
+        esc(fmt_seconds(value)) + shape('tspan', {class: 'soft', 'font-weight': 400, dx: 5}, esc(against));
+    return [
+        name_svg(name, y, left, weight),
+        shape('rect', {
+            x: left,
+            y: y + 5,
+            width,
+            height: row - 11,
+            rx: 3,
+            fill: colour_of(name),
+            opacity: is_bold ? '1' : '.85',
+        }),
+        value > most * 1.0001 ? cut_svg(end, y, row) : '',
+        shape('text', {x: end + 8, y: y + 20, class: 'value' + weight}, texts),
+    ].join('');
+}
+
+function name_svg(name, y, left, weight = '') {
+    return label_at(
+        left - 10,
+        y + 20,
+        shortened(title_of(name), left - 8, LETTER.name),
+        'end',
+        'name' + weight,
+    );
+}
+
+// Where a bar is longer than the picture.
+function cut_svg(end, y, row) {
+    const stroke = {stroke: 'var(--card)', 'stroke-width': 3};
+    return [26, 19]
+        .map(back => shape('path', {d: `M${end - back},${y + 3}l8,${row - 7}`, ...stroke}))
+        .join('');
 }
 
 function error_svg(a, text, y, left, width) {
-    const name = sweep.algorithms[a];
-    return `<text x="${left - 10}" y="${y + 20}" text-anchor="end" class="name">${esc(shortened(title_of(name), left - 8))}</text>` +
-        `<text x="${left}" y="${y + 20}" class="value">✗ <tspan class="soft">${esc(shortened(text, width - left - 14))}</tspan></text>`;
+    const why = shape('tspan', {class: 'soft'}, esc(shortened(text, width - left - 14, LETTER.value)));
+    return (
+        name_svg(sweep.algorithms[a], y, left) +
+        shape('text', {x: left, y: y + 20, class: 'value'}, '✗ ' + why)
+    );
 }
 
 function bound_svg(x, bottom, bound, width) {
-    const text = 'proven bound ' + fmt_seconds(bound), half = text.length * 3.2;
+    const text = 'proven bound ' + fmt_seconds(bound),
+        half = text.length * 3.2;
     const middle = Math.max(half, Math.min(width - half, x));
-    return `<line x1="${x}" x2="${x}" y1="0" y2="${bottom + 4}" stroke="var(--ink)" stroke-width="2" stroke-dasharray="5 4"/>` +
-        `<text x="${middle}" y="${bottom + 19}" text-anchor="middle" class="soft">${esc(text)}</text>`;
+    const stroke = {stroke: 'var(--ink)', 'stroke-width': 2, 'stroke-dasharray': '5 4'};
+    return (
+        shape('line', {x1: x, x2: x, y1: 0, y2: bottom + 4, ...stroke}) +
+        label_at(middle, bottom + 19, text, 'middle', 'soft')
+    );
 }
 
 function ranking_label(order, values, bound) {
@@ -287,7 +392,7 @@ function wire_ranking(svg, order, row) {
     svg.onpointerleave = () => show_tip('');
     svg.onpointermove = event => {
         const box = svg.getBoundingClientRect();
-        const k = Math.floor((event.clientY - box.top) / box.height * svg.viewBox.baseVal.height / row);
+        const k = Math.floor((((event.clientY - box.top) / box.height) * svg.viewBox.baseVal.height) / row);
         const a = k < order.length ? order[k] : [...wrong.keys()][k - order.length];
         if (a === undefined) return show_tip('');
         const name = sweep.algorithms[a];
@@ -297,25 +402,48 @@ function wire_ranking(svg, order, row) {
 }
 
 // All measures of a row, for tips: [[HTML, text], ..].
-export function measures_of(setting, a) {
-    return Object.values(sweep.measure).map(m => [esc(m.label), fmt_value(m.unit, m.values[setting * sweep.A + a])])
+function measures_of(setting, a) {
+    return Object.values(sweep.measure)
+        .map(m => [esc(m.label), fmt_value(m.unit, m.values[setting * sweep.A + a])])
         .filter(r => r[1] !== '–');
 }
 
 export const STATE_TEXTS = ['not run', 'verified', 'not verified', 'wrong or refused'];
 
 function ranking_table() {
-    const s = state.setting, measure = time_measure(), base = value_of(measure, s, baseline_of());
+    const s = state.setting,
+        measure = time_measure(),
+        base = value_of(measure, s, baseline_of());
     const bound_name = bound_measure(measure);
     const rows = ranking_of(s).map(a => {
-        const v = value_of(measure, s, a), bound = bound_name ? value_of(bound_name, s, a) : NaN;
-        return [schedule_cell(sweep.algorithms[a]), cell_of('s', v), cell_of('change', v / base - 1), cell_of('s', bound),
-            cell_of('share', v / bound - 1), cell_of('ratio', value_of('gap', s, a)), STATE_TEXTS[sweep.state[s * sweep.A + a]]];
+        const v = value_of(measure, s, a),
+            bound = bound_name ? value_of(bound_name, s, a) : NaN;
+        return [
+            schedule_cell(sweep.algorithms[a]),
+            cell_of('s', v),
+            cell_of('change', v / base - 1),
+            cell_of('s', bound),
+            cell_of('share', v / bound - 1),
+            cell_of('ratio', value_of('gap', s, a)),
+            STATE_TEXTS[sweep.state[s * sweep.A + a]],
+        ];
     });
-    for (const [a, text] of wrongs_of(s)) rows.push([schedule_cell(sweep.algorithms[a]), '–', '–', '–', '–', '–', text]);
+    for (const [a, text] of wrongs_of(s))
+        rows.push([schedule_cell(sweep.algorithms[a]), '–', '–', '–', '–', '–', text]);
     const label = sweep.measure[measure].label;
-    return {caption: ranking_head(), heads: ['schedule', label, 'against the baseline', 'bound of ' + label, 'above it',
-        'elapsed over its bound', 'state'], rows};
+    return {
+        caption: ranking_head(),
+        heads: [
+            'schedule',
+            label,
+            'against the baseline',
+            'bound of ' + label,
+            'above it',
+            'elapsed over its bound',
+            'state',
+        ],
+        rows,
+    };
 }
 
 // Show a setting, wherever it is asked for.

@@ -42,10 +42,24 @@ async function unpack_sweep(raw) {
         measure[m.name] = {name: m.name, label: m.label, unit: m.unit, values: values[i]};
     });
     const out = {
-        raw, collective: raw.collective, dims: raw.dims, fixed: raw.fixed || [], algorithms: raw.algorithms,
-        n: raw.settings.n, A: raw.algorithms.length, place, measure, state, bound, answer,
-        bounds: raw.bounds || [], answers: raw.answers || [], start: raw.start || 0,
-        reason: new Map(raw.errors || []), wrong: 0, unverified: 0,
+        raw,
+        collective: raw.collective,
+        dims: raw.dims,
+        fixed: raw.fixed || [],
+        algorithms: raw.algorithms,
+        n: raw.settings.n,
+        A: raw.algorithms.length,
+        place,
+        measure,
+        state,
+        bound,
+        answer,
+        bounds: raw.bounds || [],
+        answers: raw.answers || [],
+        start: raw.start || 0,
+        reason: new Map(raw.errors || []),
+        wrong: 0,
+        unverified: 0,
     };
     for (const s of state) {
         if (s === 3) out.wrong++;
@@ -72,7 +86,7 @@ function settings_by_key(w) {
         if (is_small) table[key] = s;
         else table.set(key, s);
     }
-    const get = is_small ? key => table[key] : key => table.has(key) ? table.get(key) : -1;
+    const get = is_small ? key => table[key] : key => (table.has(key) ? table.get(key) : -1);
     return {strides, get};
 }
 
@@ -93,11 +107,13 @@ export function setting_with(setting, d, place, d2 = -1, place2 = 0) {
     return get(key);
 }
 
-// The existing setting that is nearest to these places; `firm`: a dim that should keep its place. O(settings).
+// The existing setting that is nearest to these places; `firm`: a dim that should keep its place.
+// O(settings).
 export function setting_near(places, firm = -1) {
     const exact = setting_at(places);
     if (exact >= 0) return exact;
-    let best = 0, least = Infinity;
+    let best = 0,
+        least = Infinity;
     for (let s = 0; s < sweep.n; s++) {
         let distance = 0;
         for (let d = 0; d < places.length; d++) {
@@ -132,7 +148,8 @@ export function place_of_value(d, value) {
     if (unit === 'word') return values.indexOf(value);
     let best = -1;
     values.forEach((v, i) => {
-        if (Number.isFinite(value) && (best < 0 || Math.abs(v - value) < Math.abs(values[best] - value))) best = i;
+        if (Number.isFinite(value) && (best < 0 || Math.abs(v - value) < Math.abs(values[best] - value)))
+            best = i;
     });
     return best;
 }
@@ -148,11 +165,12 @@ export function bound_measure(name) {
     return bound && sweep.measure[bound] ? bound : null;
 }
 
-// The bound that is shown for a setting: that of its best schedule, so that none that is shown is below it (bounds may
-// differ by what a schedule needs); NaN: none.
+// The bound that is shown for a setting: that of its best schedule, so that none that is shown is below it
+// (bounds may differ by what a schedule needs); NaN: none.
 export function bound_of(setting, measure = time_measure()) {
     const name = bound_measure(measure);
-    let best = -1, least = Infinity;
+    let best = -1,
+        least = Infinity;
     if (name === null || setting < 0) return NaN;
     for (let a = 0; a < sweep.A; a++) {
         const v = value_of(measure, setting, a);
@@ -168,7 +186,8 @@ export function bound_of(setting, measure = time_measure()) {
 export function ranking_of(setting, measure = time_measure()) {
     const order = [];
     for (let a = 0; a < sweep.A; a++) {
-        if (!Number.isNaN(value_of(measure, setting, a)) && sweep.state[setting * sweep.A + a] < 3) order.push(a);
+        if (!Number.isNaN(value_of(measure, setting, a)) && sweep.state[setting * sweep.A + a] < 3)
+            order.push(a);
     }
     return order.sort((p, q) => value_of(measure, setting, p) - value_of(measure, setting, q) || p - q);
 }
@@ -180,8 +199,9 @@ export function baseline_of() {
 
 let set_count = 0;
 
-// Take an object as it stands in the page, or as `serve` sends it, unpack it, and tell who follows: all sections draw
-// anew, and the state stays as it is by values. Of several at once the last is taken; true: it was this one.
+// Take an object as it stands in the page, or as `serve` sends it, unpack it, and tell who follows: all
+// sections draw anew, and the state stays as it is by values. Of several at once the last is taken; true: it
+// was this one.
 export async function set_data(object) {
     const mine = ++set_count;
     const unpacked = object.sweep && object.sweep.settings.n > 0 ? await unpack_sweep(object.sweep) : null;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// format.js -- numbers as people read them. The program writes the same texts (cs_page_number() in C), so the rules
-// are exact: a number is rounded to the digits that are shown, a tie to the even digit (as printf does), and only then
-// its unit is chosen. Nothing is ever shown as 1e-7.
+// format.js -- numbers as people read them. The program writes the same texts (cs_page_number() in C), so the
+// rules are exact: a number is rounded to the digits that are shown, a tie to the even digit (as printf
+// does), and only then its unit is chosen. Nothing is ever shown as 1e-7.
 
 const NBSP = '\u00a0';
 const MINUS = '\u2212';
@@ -14,15 +14,19 @@ function places_of(value, digits) {
 
 // toFixed(), but a tie goes to the even digit, and whole numbers are never written with an exponent.
 export function fmt_fixed(value, places) {
-    if (Math.abs(value) >= 1e21) return Number.isFinite(value) ? String(BigInt(Math.trunc(value))) : String(value);
-    const p = Math.min(places, 60), text = value.toFixed(p), scaled = Math.abs(value) * 10 ** p;
+    if (Math.abs(value) >= 1e21)
+        return Number.isFinite(value) ? String(BigInt(Math.trunc(value))) : String(value);
+    const p = Math.min(places, 60),
+        text = value.toFixed(p),
+        scaled = Math.abs(value) * 10 ** p;
     const from_tie = Math.abs(scaled - Math.trunc(scaled) - 0.5);
     return from_tie > 1e-6 || scaled > 1e9 ? text : tie_to_even(value, p, text);
 }
 
 // The same for a value that is a tie, or nearly one: 40 more digits tell.
 function tie_to_even(value, p, text) {
-    const exact = value.toFixed(p + 40), cut = p > 0 ? exact.length - 40 : exact.length - 41;
+    const exact = value.toFixed(p + 40),
+        cut = p > 0 ? exact.length - 40 : exact.length - 41;
     if (!/^\.?50*$/.test(exact.slice(cut))) return text;
     const down = exact.slice(0, cut);
     return '02468'.includes(down[down.length - 1]) ? down : text;
@@ -71,7 +75,7 @@ function round_three(value) {
 
 // For axes: as few digits as the value needs.
 export function fmt_brief(value) {
-    return fmt_seconds(value).replace(/\.(\d*?)0+(?=\D|$)/, (_, kept) => kept ? '.' + kept : '');
+    return fmt_seconds(value).replace(/\.(\d*?)0+(?=\D|$)/, (_, kept) => (kept ? '.' + kept : ''));
 }
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
@@ -79,7 +83,8 @@ const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 // 512 B, 4 KiB, 64 MiB, 1.41 GiB.
 export function fmt_bytes(value) {
     if (!Number.isFinite(value)) return '–';
-    let unit = 0, v = value;
+    let unit = 0,
+        v = value;
     while (unit < BYTE_UNITS.length - 1 && Number(at_most_three(v).replace(/,/g, '')) >= 1024) {
         v /= 1024;
         unit++;
@@ -92,7 +97,8 @@ const RATE_UNITS = ['B/s', 'kB/s', 'MB/s', 'GB/s', 'TB/s'];
 // 12.5 GB/s, 50 GB/s.
 export function fmt_rate(value) {
     if (!Number.isFinite(value)) return value === Infinity ? 'without limit' : '–';
-    let unit = 0, v = value;
+    let unit = 0,
+        v = value;
     while (unit < RATE_UNITS.length - 1 && Number(at_most_three(v).replace(/,/g, '')) >= 1000) {
         v /= 1000;
         unit++;
@@ -112,7 +118,7 @@ export function fmt_percent(share) {
 // A share with its sign, for comparisons: −36 %, +1.4 %, ±0 %.
 export function fmt_change(share) {
     const text = fmt_percent(Math.abs(share));
-    if (/^0(\.0)?\D/.test(text)) return '±0' + NBSP + '%';
+    if (/^0(\.0)?[^\d.]/.test(text)) return '±0' + NBSP + '%';
     return (share < 0 ? MINUS : '+') + text;
 }
 
@@ -138,21 +144,34 @@ export function fmt_number(value) {
 // A value by its unit: count, bytes, s, Bps, GBps, ratio, number, word.
 export function fmt_value(unit, value) {
     switch (unit) {
-    case 's': return fmt_seconds(value);
-    case 'bytes': return fmt_bytes(value);
-    case 'Bps': return fmt_rate(value);
-    case 'GBps': return fmt_rate(value * 1e9);
-    case 'ratio': return fmt_ratio(value);
-    case 'count': return fmt_count(value);
-    case 'word': return String(value);
-    default: return fmt_number(value);
+        case 's':
+            return fmt_seconds(value);
+        case 'bytes':
+            return fmt_bytes(value);
+        case 'Bps':
+            return fmt_rate(value);
+        case 'GBps':
+            return fmt_rate(value * 1e9);
+        case 'ratio':
+            return fmt_ratio(value);
+        case 'count':
+            return fmt_count(value);
+        case 'word':
+            return String(value);
+        default:
+            return fmt_number(value);
     }
 }
 
 // A value as it stands in the address: short and exact, 4ms, 1G, 16, a word as it is.
 export function value_to_hash(unit, value) {
     if (unit === 'bytes') {
-        for (const [letter, size] of [['T', 2 ** 40], ['G', 2 ** 30], ['M', 2 ** 20], ['K', 1024]]) {
+        for (const [letter, size] of [
+            ['T', 2 ** 40],
+            ['G', 2 ** 30],
+            ['M', 2 ** 20],
+            ['K', 1024],
+        ]) {
             if (value >= size && value % size === 0) return value / size + letter;
         }
         return String(value);
@@ -165,8 +184,19 @@ export function value_to_hash(unit, value) {
 }
 
 const HASH_FACTORS = {
-    bytes: {'': 1, b: 1, k: 1024, kib: 1024, m: 2 ** 20, mib: 2 ** 20, g: 2 ** 30, gib: 2 ** 30, t: 2 ** 40, tib: 2 ** 40},
-    s: {'': 1, s: 1, ms: 1e-3, us: 1e-6, 'µs': 1e-6, ns: 1e-9},
+    bytes: {
+        '': 1,
+        b: 1,
+        k: 1024,
+        kib: 1024,
+        m: 2 ** 20,
+        mib: 2 ** 20,
+        g: 2 ** 30,
+        gib: 2 ** 30,
+        t: 2 ** 40,
+        tib: 2 ** 40,
+    },
+    s: {'': 1, s: 1, ms: 1e-3, us: 1e-6, µs: 1e-6, ns: 1e-9},
     Bps: {'': 1, 'b/s': 1, 'kb/s': 1e3, 'mb/s': 1e6, 'gb/s': 1e9, 'tb/s': 1e12, g: 1e9},
 };
 

@@ -6,9 +6,9 @@
 import {on_data} from './data.js';
 import {theme} from './looks.js';
 import {state, change} from './state.js';
-import {el, esc, show_tip, table_below} from './parts.js';
-import {open_run, end_name, transfer_words, transfer_line} from './runs.js';
-import {runs_of_view, highlight_in_timeline} from './timeline.js';
+import {el, esc, show_tip} from './parts.js';
+import {open_run, end_name, transfer_words} from './runs.js';
+import {runs_of_view, highlight_in_timeline, tables_of_runs} from './timeline.js';
 
 const GRID_ROW = 30;
 const GRID_GAP = 14;
@@ -24,11 +24,14 @@ export function grid_section(node) {
         lead: node.querySelector('.lead'),
         controls: node.querySelector('.controls'),
         body: node.querySelector('.body'),
+        picture_box: el('div'),
+        table_box: el('div'),
         runs: [],
         shown: null,
         raw: [],
         pictures: [],
     };
+    grid.body.append(grid.picture_box, grid.table_box);
     on_data(() => grid_open(grid));
     grid_open(grid);
     new ResizeObserver(() => {
@@ -85,13 +88,13 @@ function grid_legend(grid) {
             if (!names.has(colour) || name.length > names.get(colour).length) names.set(colour, name);
         });
     }
-    grid.controls.replaceChildren(
-        ...Array.from(names, ([colour, name]) => {
-            const swatch = el('span', {className: 'tl-swatch'});
-            swatch.style.background = colour;
-            return el('span', {className: 'tl-legend-item'}, swatch, name);
-        })
-    );
+    const legend = el('span', {className: 'g tl-legend'});
+    for (const [colour, name] of names) {
+        const swatch = el('span', {className: 'tl-swatch'});
+        swatch.style.background = colour;
+        legend.append(el('span', {}, swatch, name));
+    }
+    grid.controls.replaceChildren(legend);
 }
 
 /* ---- the picture ---- */
@@ -100,15 +103,8 @@ function grid_draw(grid) {
     grid.theme = theme;
     grid.width = grid.body.clientWidth;
     grid.pictures = grid.runs.map(run => grid_picture(grid, run));
-    grid.body.replaceChildren(...grid.pictures.map(p => p.node));
-    for (const picture of grid.pictures) {
-        table_below(grid.body, () => grid_table(picture));
-        if (grid.pictures.length > 1) {
-            grid.body.lastChild.querySelector(
-                'summary'
-            ).textContent = `Show as table: ${picture.run.raw.title}`;
-        }
-    }
+    grid.picture_box.replaceChildren(...grid.pictures.map(p => p.node));
+    tables_of_runs(grid.table_box, grid.runs, (_, k) => grid_table(grid.pictures[k]));
     grid_mark(grid);
 }
 

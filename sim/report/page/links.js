@@ -5,9 +5,9 @@
 import {on_data} from './data.js';
 import {fmt_percent, fmt_rate, fmt_seconds, fmt_count} from './format.js';
 import {theme} from './looks.js';
-import {el, esc, button, show_tip, table_below} from './parts.js';
+import {el, esc, button, show_tip} from './parts.js';
 import {open_run, end_name, fabric_name, fmt_moment, first_bar_after, ports_of_row} from './runs.js';
-import {runs_of_view} from './timeline.js';
+import {runs_of_view, tables_of_runs} from './timeline.js';
 import {RUN_COLOURS, heat_colour, hatch_of, hatched_spans} from './timeline_draw.js';
 import {time_unit, text_within, tl_font} from './timeline_draw.js';
 
@@ -25,11 +25,14 @@ export function links_section(node) {
         lead: node.querySelector('.lead'),
         controls: node.querySelector('.controls'),
         body: node.querySelector('.body'),
+        picture_box: el('div'),
+        table_box: el('div'),
         view: [],
         runs: [],
         pictures: [],
         order: 'busy',
     };
+    links.body.append(links.picture_box, links.table_box);
     on_data(() => links_open(links));
     links_open(links);
     new ResizeObserver(() => {
@@ -118,10 +121,10 @@ function step_of(share) {
 
 /* ---- rows ---- */
 
-// Places of the rows that are shown, in their order: the busiest of all, at most 160.
+// Places of the rows that are shown, in their order: those that carry something, the busiest 160 at most.
 function link_rows(run, order) {
     const {rows} = run.raw.links;
-    const places = rows.map((_, k) => k);
+    const places = rows.map((_, k) => k).filter(k => rows[k].busy > 0);
     const busiest = places.sort((a, b) => rows[b].busy - rows[a].busy || a - b).slice(0, LINK_MOST_ROWS);
     if (order === 'busy') return busiest;
     const collate = new Intl.Collator('en', {numeric: true}).compare;
@@ -144,14 +147,8 @@ function links_draw(links) {
     links.width = links.body.clientWidth;
     const nodes = links.runs.map(run => link_picture(links, run));
     links.pictures = nodes;
-    links.body.replaceChildren(...nodes.map(p => p.node));
-    for (const picture of nodes) {
-        table_below(links.body, () => link_table(picture));
-        if (nodes.length > 1)
-            links.body.lastChild.querySelector(
-                'summary'
-            ).textContent = `Show as table: ${picture.run.raw.title}`;
-    }
+    links.picture_box.replaceChildren(...nodes.map(p => p.node));
+    tables_of_runs(links.table_box, links.runs, (_, k) => link_table(links.pictures[k]));
 }
 
 function link_picture(links, run) {
@@ -165,14 +162,13 @@ function link_picture(links, run) {
     const all = run.raw.links.rows.length;
     const picture = {run, rows, canvas, image, end: links.end};
     picture.node = el('div', {className: 'link-box'}, canvas, image);
-    if (all > rows.length) {
-        picture.node.append(
-            el('p', {
-                className: 'note',
-                textContent: `${fmt_count(rows.length)} of ${fmt_count(all)} links, the busiest.`,
-            })
-        );
-    }
+    const idle = run.raw.links.rows.filter(r => !(r.busy > 0)).length;
+    const left_out = all - idle - rows.length;
+    const said = [
+        left_out > 0 ? `${fmt_count(rows.length)} of ${fmt_count(all - idle)} links, the busiest.` : '',
+        idle > 0 ? `${fmt_count(idle)} of ${fmt_count(all)} links carry nothing.` : '',
+    ];
+    picture.node.append(el('p', {className: 'note', textContent: said.join(' ').trim()}));
     paint_links(picture, Math.max(280, links.width), window.devicePixelRatio || 1, theme);
     link_listen(picture);
     return picture;
@@ -183,7 +179,7 @@ function paint_links(picture, width, wanted_scale, in_theme) {
     const {run, rows, canvas} = picture;
     const scale = Math.min(3, wanted_scale);
     const c = RUN_COLOURS[in_theme];
-    const h = Math.max(3, Math.min(16, Math.floor(LINK_ROOM / rows.length)));
+    const h = Math.max(3, Math.min(16, Math.floor(LINK_ROOM / Math.max(1, rows.length))));
     const g = canvas.getContext('2d');
     const marked = [...run.marks.keys()]
         .filter(r => r < run.ranks)

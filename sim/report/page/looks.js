@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// looks.js -- colours, marks and dashes of algorithms, from the data. Colours are CSS variables on the root, so that a
-// change of the theme needs no new drawing; a canvas asks for the value itself.
+// looks.js -- colours, marks and dashes of algorithms, from the data. Colours are CSS variables on the root,
+// so that a change of the theme needs no new drawing; a canvas asks for the value itself.
 
 import {D} from './data.js';
 
@@ -47,7 +47,7 @@ const PENTAGON = {
     draw(context, size) {
         const r = Math.sqrt(size / 2.378);
         for (let k = 0; k < 5; k++) {
-            const angle = -Math.PI / 2 + k * 2 * Math.PI / 5;
+            const angle = -Math.PI / 2 + (k * 2 * Math.PI) / 5;
             context[k ? 'lineTo' : 'moveTo'](r * Math.cos(angle), r * Math.sin(angle));
         }
         context.closePath();
@@ -55,16 +55,30 @@ const PENTAGON = {
 };
 
 const MARKS = {
-    circle: d3.symbolCircle, square: d3.symbolSquare, triangle: d3.symbolTriangle, down: DOWN,
-    diamond: d3.symbolDiamond, cross: d3.symbolCross, star: d3.symbolStar, pentagon: PENTAGON,
+    circle: d3.symbolCircle,
+    square: d3.symbolSquare,
+    triangle: d3.symbolTriangle,
+    down: DOWN,
+    diamond: d3.symbolDiamond,
+    cross: d3.symbolCross,
+    star: d3.symbolStar,
+    pentagon: PENTAGON,
 };
 
 const mark_paths = new Map();
 
 // The path of an algorithm's mark around 0,0; `size` is its area in square pixels.
 export function mark_of(name, size = 46) {
-    const mark = look_of(name).mark, key = mark + ' ' + size;
-    if (!mark_paths.has(key)) mark_paths.set(key, d3.symbol().type(MARKS[mark] || d3.symbolCross).size(size)());
+    const mark = look_of(name).mark,
+        key = mark + ' ' + size;
+    if (!mark_paths.has(key))
+        mark_paths.set(
+            key,
+            d3
+                .symbol()
+                .type(MARKS[mark] || d3.symbolCross)
+                .size(size)(),
+        );
     return mark_paths.get(key);
 }
 

@@ -2,6 +2,8 @@
 // main.js -- starts all of it: sections, keys, theme, printing.
 
 import {D, sweep, set_data, on_data, page_data, setting_at} from './data.js';
+import {fmt_seconds, fmt_brief, fmt_bytes, fmt_rate, fmt_percent, fmt_change} from './format.js';
+import {fmt_ratio, fmt_count, fmt_number} from './format.js';
 import {apply_looks} from './looks.js';
 import {state, state_key, change, on_change, read_address, write_address, follow_address} from './state.js';
 import {el, tell_status} from './parts.js';
@@ -18,9 +20,10 @@ import {rows_section} from './rows.js';
 import {source_section} from './source.js';
 import {live_section} from './live.js';
 
-state_key('theme', {init: '', read: text => ['light', 'dark'].includes(text) ? text : undefined});
+state_key('theme', {init: '', read: text => (['light', 'dark'].includes(text) ? text : undefined)});
 
-// Sections in the order of the page: id, its function, its short name. `typeof`: a page may be made without a module.
+// Sections in the order of the page: id, its function, its short name. `typeof`: a page may be made without a
+// module.
 const SECTIONS = [
     ['answer', answer_section, 'Answer'],
     ['live', typeof live_section === 'function' ? live_section : null, 'Try it'],
@@ -36,19 +39,21 @@ const SECTIONS = [
     ['source', source_section, 'Source'],
 ];
 
-// Sections that follow new data by themselves: made once, and they say by `hidden` whether they have something to show.
+// Sections that follow new data by themselves: made once, and they say by `hidden` whether they have
+// something to show.
 const FOLLOW_DATA = new Set(['live', 'timeline', 'grid', 'links']);
 
-const sections = new Map();   // id -> {section, node, is_drawn}
+const sections = new Map(); // id -> {section, node, is_drawn}
 const times = {};
 let is_printing = false;
 
 /* ---- sections ---- */
 
 function make_section(id, make) {
-    const node = document.getElementById(id), old = sections.get(id);
+    const node = document.getElementById(id),
+        old = sections.get(id);
     if (old && old.section && FOLLOW_DATA.has(id)) return old;
-    node.hidden = false;   // so that it has a width
+    node.hidden = false; // so that it has a width
     let section = null;
     try {
         section = make && (id !== 'live' || D.live) ? make(node) : null;
@@ -66,16 +71,20 @@ function draw_section(entry) {
     return entry.section.draw ? entry.section.draw() : undefined;
 }
 
-const on_screen = new IntersectionObserver(list => {
-    for (const item of list) {
-        if (!item.isIntersecting) continue;
-        on_screen.unobserve(item.target);
-        const entry = sections.get(item.target.id);
-        if (entry && !entry.is_drawn) draw_section(entry);
-    }
-}, {rootMargin: '300px'});
+const on_screen = new IntersectionObserver(
+    list => {
+        for (const item of list) {
+            if (!item.isIntersecting) continue;
+            on_screen.unobserve(item.target);
+            const entry = sections.get(item.target.id);
+            if (entry && !entry.is_drawn) draw_section(entry);
+        }
+    },
+    {rootMargin: '300px'},
+);
 
-// Make all sections from the data; what is on the first screen at once, the rest when it is seen or when there is time.
+// Make all sections from the data; what is on the first screen at once, the rest when it is seen or when
+// there is time.
 function make_sections() {
     on_screen.disconnect();
     for (const [id, make] of SECTIONS) {
@@ -110,7 +119,9 @@ function report_failure(error) {
 }
 
 function shown_sections() {
-    return SECTIONS.filter(([id]) => sections.has(id) && sections.get(id).section && !sections.get(id).node.hidden);
+    return SECTIONS.filter(
+        ([id]) => sections.has(id) && sections.get(id).section && !sections.get(id).node.hidden,
+    );
 }
 
 on_change(changed => {
@@ -131,29 +142,38 @@ let in_nav = '';
 
 // Links to the sections that are there; nothing to do while these are the same.
 function fill_nav() {
-    const nav = document.getElementById('nav'), ids = shown_sections().map(([id]) => id).join(' ');
+    const nav = document.getElementById('nav'),
+        ids = shown_sections()
+            .map(([id]) => id)
+            .join(' ');
     if (ids === in_nav) return;
     in_nav = ids;
-    nav.replaceChildren(...shown_sections().map(([id, , name]) => el('a', {href: '#' + id, textContent: name})));
+    nav.replaceChildren(
+        ...shown_sections().map(([id, , name]) => el('a', {href: '#' + id, textContent: name})),
+    );
     spy.disconnect();
     for (const [id] of shown_sections()) spy.observe(document.getElementById(id));
 }
 
-const spy = new IntersectionObserver(list => {
-    for (const item of list) {
-        if (!item.isIntersecting) continue;
-        for (const link of document.querySelectorAll('#nav a')) {
-            const is_on = link.hash === '#' + item.target.id;
-            link.classList.toggle('on', is_on);
-            if (is_on) link.setAttribute('aria-current', 'true');
-            else link.removeAttribute('aria-current');
+const spy = new IntersectionObserver(
+    list => {
+        for (const item of list) {
+            if (!item.isIntersecting) continue;
+            for (const link of document.querySelectorAll('#nav a')) {
+                const is_on = link.hash === '#' + item.target.id;
+                link.classList.toggle('on', is_on);
+                if (is_on) link.setAttribute('aria-current', 'true');
+                else link.removeAttribute('aria-current');
+            }
         }
-    }
-}, {rootMargin: '-20% 0px -70% 0px'});
+    },
+    {rootMargin: '-20% 0px -70% 0px'},
+);
 
 // Go to a section without losing the state that the address holds.
 function go_to(id) {
-    const node = document.getElementById(id), head = node && (node.querySelector('h1, h2') || node);
+    const node = document.getElementById(id),
+        head = node && (node.querySelector('h1, h2') || node);
     if (!node) return;
     node.scrollIntoView();
     head.tabIndex = -1;
@@ -215,8 +235,14 @@ const KEYS = [
 ];
 
 function show_keys() {
-    const box = document.getElementById('keys'), list = box.querySelector('.keylist');
-    list.replaceChildren(...KEYS.flatMap(([key, text]) => [el('dt', {}, el('kbd', {textContent: key})), el('dd', {textContent: text})]));
+    const box = document.getElementById('keys'),
+        list = box.querySelector('.keylist');
+    list.replaceChildren(
+        ...KEYS.flatMap(([key, text]) => [
+            el('dt', {}, el('kbd', {textContent: key})),
+            el('dd', {textContent: text}),
+        ]),
+    );
     if (!box.open) box.showModal();
 }
 
@@ -233,8 +259,15 @@ function on_key(event) {
         waits_for_digit = 0;
         return;
     }
-    const actions = {t: switch_theme, '?': show_keys, l: copy_link, g: () => { waits_for_digit = performance.now(); },
-        '/': focus_filter};
+    const actions = {
+        t: switch_theme,
+        '?': show_keys,
+        l: copy_link,
+        g: () => {
+            waits_for_digit = performance.now();
+        },
+        '/': focus_filter,
+    };
     if (!actions[key]) return;
     if (key !== 'g') waits_for_digit = 0;
     event.preventDefault();
@@ -252,7 +285,8 @@ function focus_filter() {
 /* ---- size and print ---- */
 
 function follow_size() {
-    let width = document.documentElement.clientWidth, timer = 0;
+    let width = document.documentElement.clientWidth,
+        timer = 0;
     addEventListener('resize', () => {
         if (is_printing || matchMedia('print').matches) return;
         clearTimeout(timer);
@@ -284,7 +318,8 @@ function follow_print() {
 
 // New data from `serve`: the sections are made again; who had the focus gets it back where it still is.
 function renew() {
-    const focused = document.activeElement, dim = focused && focused.dataset ? focused.dataset.dim : undefined;
+    const focused = document.activeElement,
+        dim = focused && focused.dataset ? focused.dataset.dim : undefined;
     apply_looks(wanted_theme());
     make_sections();
     if (dim !== undefined && !focused.isConnected) {
@@ -316,20 +351,47 @@ async function start() {
     make_sections();
     times.interactive = performance.now();
     if (problems.length) tell_status(problems.join(' '));
-    follow_address(wrong => { if (wrong.length) tell_status(wrong.join(' ')); });
+    follow_address(wrong => {
+        if (wrong.length) tell_status(wrong.join(' '));
+    });
     on_data(renew);
 }
 
 const started = start().catch(error => {
     console.error(error);
-    tell_status('This browser could not read the data of the page (' + error.message + '). The answer and its ranking stay.');
+    tell_status(
+        'This browser could not read the data of the page (' +
+            error.message +
+            '). The answer and its ranking stay.',
+    );
 });
 
 // What tests ask; see README.md.
 window.collsim = {
-    state, change, set_data, times, started,
-    get D() { return D; },
-    get sweep() { return sweep; },
-    setting_at, sentence: sentence_text, panels_svg: () => panels_svg(document.getElementById('explore')),
+    state,
+    change,
+    set_data,
+    times,
+    started,
+    get D() {
+        return D;
+    },
+    get sweep() {
+        return sweep;
+    },
+    setting_at,
+    sentence: sentence_text,
+    format: {
+        seconds: fmt_seconds,
+        brief: fmt_brief,
+        bytes: fmt_bytes,
+        rate: fmt_rate,
+        percent: fmt_percent,
+        change: fmt_change,
+        ratio: fmt_ratio,
+        count: fmt_count,
+        number: fmt_number,
+    },
+    panels_svg: () => panels_svg(document.getElementById('explore')),
     section: id => sections.get(id) && sections.get(id).section,
 };

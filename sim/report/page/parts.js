@@ -7,7 +7,10 @@ import {colour_of, mark_of, dash_of, title_of} from './looks.js';
 
 // Text for HTML and SVG, in text and in quoted attributes.
 export function esc(text) {
-    return String(text).replace(/[&<>"']/g, c => ({'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;'})[c]);
+    return String(text).replace(
+        /[&<>"']/g,
+        c => ({'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;'})[c],
+    );
 }
 
 // An element with properties, and children that are texts or nodes.
@@ -24,7 +27,8 @@ export function el(tag, properties = {}, ...children) {
 // A select box with its label: choices are [value, text].
 export function choice(label, choices, value, on_choose) {
     const select = el('select');
-    for (const [v, text] of choices) select.append(el('option', {value: v, textContent: text, selected: v === value}));
+    for (const [v, text] of choices)
+        select.append(el('option', {value: v, textContent: text, selected: v === value}));
     select.addEventListener('change', () => on_choose(select.value));
     return el('label', {className: 'g'}, label + ' ', select);
 }
@@ -37,8 +41,10 @@ export function button(text, on_press, properties = {}) {
 
 // The mark of an algorithm as a small picture, for tables and tips.
 export function mark_svg(name, px = 12) {
-    return `<svg class="mark" width="${px}" height="${px}" viewBox="-6 -6 12 12" aria-hidden="true">` +
-        `<path d="${mark_of(name, 52)}" fill="${colour_of(name)}"/></svg>`;
+    return (
+        `<svg class="mark" width="${px}" height="${px}" viewBox="-6 -6 12 12" aria-hidden="true">` +
+        `<path d="${mark_of(name, 52)}" fill="${colour_of(name)}"/></svg>`
+    );
 }
 
 // Mark and title as HTML.
@@ -48,9 +54,35 @@ export function named(name) {
 
 // Line, mark and dash of an algorithm, for legends.
 export function key_svg(name) {
-    return `<svg width="30" height="14" viewBox="-15 -7 30 14" aria-hidden="true">` +
-        `<path d="M-15 0H15" stroke="${colour_of(name)}" stroke-width="2.4" stroke-dasharray="${esc(dash_of(name))}"/>` +
-        `<path d="${mark_of(name, 52)}" fill="${colour_of(name)}"/></svg>`;
+    return (
+        `<svg width="30" height="14" viewBox="-15 -7 30 14" aria-hidden="true">` +
+        shape('path', {
+            d: 'M-15 0H15',
+            stroke: colour_of(name),
+            'stroke-width': 2.4,
+            'stroke-dasharray': dash_of(name),
+        }) +
+        `<path d="${mark_of(name, 52)}" fill="${colour_of(name)}"/></svg>`
+    );
+}
+
+/* ---- pictures ---- */
+
+// An element of SVG as text. Numbers are rounded to a tenth of a pixel; attributes that are undefined are
+// left out; `content` is SVG, so a text needs esc().
+export function shape(name, attributes, content = '') {
+    let text = '<' + name;
+    for (const key in attributes) {
+        const value = attributes[key];
+        if (value === undefined) continue;
+        text += ` ${key}="${typeof value === 'number' ? Math.round(value * 10) / 10 : esc(value)}"`;
+    }
+    return `${text}>${content}</${name}>`;
+}
+
+// A text of SVG; `anchor` is start, middle or end.
+export function label_at(x, y, text, anchor = 'start', kind = undefined) {
+    return shape('text', {x, y, class: kind, 'text-anchor': anchor}, esc(text));
 }
 
 /* ---- tips ---- */
@@ -96,7 +128,10 @@ export function tell_status(text) {
     box.textContent = text;
     box.hidden = text === '';
     clearTimeout(tell_status.timer);
-    if (text) tell_status.timer = setTimeout(() => { box.hidden = true; }, 8000);
+    if (text)
+        tell_status.timer = setTimeout(() => {
+            box.hidden = true;
+        }, 8000);
 }
 
 /* ---- a plot as table ---- */
@@ -120,14 +155,20 @@ export function schedule_cell(name) {
 
 // A table as HTML: heads are texts, cells as of cell_of().
 export function table_html(caption, heads, rows) {
-    const row = r => '<tr>' + r.map((c, i) => i ? `<td>${cell_html(c)}</td>` : `<th scope="row">${cell_html(c)}</th>`).join('') + '</tr>';
-    return `<div class="scroll" tabindex="0" role="region" aria-label="${esc(caption)}"><table class="data">` +
-        `<caption>${esc(caption)}</caption><thead><tr>` + heads.map(h => `<th scope="col">${esc(h)}</th>`).join('') +
-        `</tr></thead><tbody>${rows.map(row).join('')}</tbody></table></div>`;
+    const row = r =>
+        '<tr>' +
+        r.map((c, i) => (i ? `<td>${cell_html(c)}</td>` : `<th scope="row">${cell_html(c)}</th>`)).join('') +
+        '</tr>';
+    return (
+        `<div class="scroll" tabindex="0" role="region" aria-label="${esc(caption)}"><table class="data">` +
+        `<caption>${esc(caption)}</caption><thead><tr>` +
+        heads.map(h => `<th scope="col">${esc(h)}</th>`).join('') +
+        `</tr></thead><tbody>${rows.map(row).join('')}</tbody></table></div>`
+    );
 }
 
-// "Show as table" below a plot: `table()` gives {caption, heads, rows} and is only asked while it is open. With a name,
-// buttons that save its numbers as CSV and the first plot of `plot` as SVG.
+// "Show as table" below a plot: `table()` gives {caption, heads, rows} and is only asked while it is open.
+// With a name, buttons that save its numbers as CSV and the first plot of `plot` as SVG.
 export function table_below(node, table, {name = '', plot = null} = {}) {
     const box = el('div', {className: 'as-table'});
     const details = el('details', {className: 'more'}, el('summary', {textContent: 'Show as table'}), box);
@@ -138,25 +179,44 @@ export function table_below(node, table, {name = '', plot = null} = {}) {
     };
     details.addEventListener('toggle', fill);
     const row = el('div', {className: 'more-row'}, details);
-    if (name) row.append(button('CSV', () => save_table(name, table()), {title: `Save the numbers: ${name}`}));
+    if (name)
+        row.append(button('CSV', () => save_table(name, table()), {title: `Save the numbers: ${name}`}));
     if (name && plot) {
-        row.append(button('SVG', () => save_file(file_name(name, 'svg'), 'image/svg+xml', svg_text(plot.querySelector('svg.plot'))),
-            {title: `Save the picture: ${name}`}));
+        row.append(
+            button(
+                'SVG',
+                () =>
+                    save_file(
+                        file_name(name, 'svg'),
+                        'image/svg+xml',
+                        svg_text(plot.querySelector('svg.plot')),
+                    ),
+                {title: `Save the picture: ${name}`},
+            ),
+        );
     }
     node.append(row);
     return {update: fill};
 }
 
 function save_table(name, {heads, rows}) {
-    const value = cell => cell !== null && typeof cell === 'object' ? cell.value : cell;
-    save_file(file_name(name, 'csv'), 'text/csv', csv_text(heads, rows.map(r => r.map(value))));
+    const value = cell => (cell !== null && typeof cell === 'object' ? cell.value : cell);
+    save_file(
+        file_name(name, 'csv'),
+        'text/csv',
+        csv_text(
+            heads,
+            rows.map(r => r.map(value)),
+        ),
+    );
 }
 
 /* ---- files ---- */
 
 // A file's name: the page's title, what it is, and the end.
 export function file_name(name, end) {
-    return `${(D.title || 'collsim').replace(/[^\w.-]+/g, '-').slice(0, 60)}-${name.replace(/ /g, '-')}.${end}`;
+    const title = (D.title || 'collsim').replace(/[^\w.-]+/g, '-').slice(0, 60);
+    return `${title}-${name.replace(/ /g, '-')}.${end}`;
 }
 
 export function save_file(name, type, text) {
@@ -178,13 +238,29 @@ export function csv_text(heads, rows) {
     return [heads, ...rows].map(r => r.map(csv_cell).join(',')).join('\r\n') + '\r\n';
 }
 
-const SVG_STYLES = ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'opacity', 'fill-opacity', 'stroke-opacity',
-    'font-family', 'font-size', 'font-weight', 'text-anchor', 'paint-order', 'stroke-linejoin', 'visibility', 'display'];
+const SVG_STYLES = [
+    'fill',
+    'stroke',
+    'stroke-width',
+    'stroke-dasharray',
+    'opacity',
+    'fill-opacity',
+    'stroke-opacity',
+    'font-family',
+    'font-size',
+    'font-weight',
+    'text-anchor',
+    'paint-order',
+    'stroke-linejoin',
+    'visibility',
+    'display',
+];
 
 // An <svg> of the page as a file of its own: colours, fonts and sizes resolved, no classes, no variables.
 export function svg_text(svg) {
     const copy = svg.cloneNode(true);
-    const from = [svg, ...svg.querySelectorAll('*')], to = [copy, ...copy.querySelectorAll('*')];
+    const from = [svg, ...svg.querySelectorAll('*')],
+        to = [copy, ...copy.querySelectorAll('*')];
     from.forEach((node, i) => {
         const style = getComputedStyle(node);
         for (const name of SVG_STYLES) {
@@ -196,14 +272,21 @@ export function svg_text(svg) {
         for (const name of ['tabindex', 'role']) to[i].removeAttribute(name);
     });
     for (const node of to) {
-        if (node.getAttribute('visibility') === 'hidden' || node.getAttribute('display') === 'none') node.remove();
+        if (node.getAttribute('visibility') === 'hidden' || node.getAttribute('display') === 'none')
+            node.remove();
     }
     const box = svg.viewBox.baseVal;
     copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg');
     copy.setAttribute('width', box.width);
     copy.setAttribute('height', box.height);
     const ground = document.createElementNS('http://www.w3.org/2000/svg', 'rect');
-    for (const [k, v] of [['x', box.x], ['y', box.y], ['width', box.width], ['height', box.height]]) ground.setAttribute(k, v);
+    for (const [k, v] of [
+        ['x', box.x],
+        ['y', box.y],
+        ['width', box.width],
+        ['height', box.height],
+    ])
+        ground.setAttribute(k, v);
     ground.setAttribute('fill', getComputedStyle(document.body).backgroundColor);
     copy.prepend(ground);
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + new XMLSerializer().serializeToString(copy) + '\n';

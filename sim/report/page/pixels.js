@@ -154,7 +154,7 @@ export function pixel_of(colour, opacity = 1) {
 
 // Paint the runs for the time from..to.
 //   scale    device pixels of a CSS pixel
-//   mode     'use': how busy each lane is, by `heat` (65 pixels); else bars: `tint_of(run)` gives for each bar
+//   mode     'use': how busy each lane is, by `heat` (65 pixels); else `tint_of(run)` gives for each bar
 //            a place in `palette` (256 pixels)
 //   path     {fill, edge}: pixels of the critical path; null: it is not lit
 export function paint_runs(pixels, runs, {from, to, scale, mode, palette, heat, tint_of, path}) {

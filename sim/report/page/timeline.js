@@ -204,7 +204,7 @@ function tl_show(tl, runs, asked_at) {
     tl.opened = performance.now() - asked_at;
     tl_controls(tl);
     tl_lead(tl);
-    tl_tables(tl);
+    tables_of_runs(tl.table_box, runs, run => path_table(run, run.raw.title));
     tl_say(tl);
     tl.is_ready();
 }
@@ -328,12 +328,11 @@ function tl_lead(tl) {
     const path = run => `The lit path of ${fmt_count(run.critical.length)} transfers decides its time`;
     tl.lead.textContent = '';
     if (!b) {
-        const above = a.raw.gap > 0 ? `, ${fmt_percent(a.raw.gap - 1)} above the bound` : '';
         tl.lead.append(
             `${fmt_count(a.raw.transfers)} transfers; `,
             `the lit path of ${fmt_count(a.critical.length)} decides the time: `,
             bold(fmt_seconds(a.raw.elapsed_s)),
-            above + '.',
+            above_bound(a.raw.gap) + '.',
             moved_sentence([a])
         );
         return;
@@ -353,6 +352,23 @@ function tl_lead(tl) {
         moved_sentence([fast, other]),
         ` ${path(fast)}.`
     );
+}
+
+// '' where there is no bound.
+function above_bound(gap) {
+    if (!(gap > 0)) return '';
+    return gap < 1.0005 ? ', as soon as the bound allows' : `, ${fmt_percent(gap - 1)} above the bound`;
+}
+
+// What the transfers of the critical path waited for, the most frequent first.
+function waits_sentence({raw, critical, wait}, is_named) {
+    const counts = new Map();
+    for (const i of critical) counts.set(wait[i], (counts.get(wait[i]) || 0) + 1);
+    const texts = [...counts]
+        .sort((p, q) => q[1] - p[1] || p[0] - q[0])
+        .map(([place, count]) => `${raw.waits[place]} (${fmt_count(count)})`);
+    if (texts.length === 0) return '';
+    return `The critical path${is_named ? ` of ${raw.title}` : ''} waited for ${texts.join(', ')}.`;
 }
 
 // What has been moved before the last rank comes; '' where all come at once.
@@ -388,11 +404,9 @@ function tl_say(tl) {
     const text = tl.sel ? transfer_line(tl.sel.run, tl.sel.i) : '';
     const title = tl.sel && tl.runs.length > 1 ? tl.sel.run.raw.title + ', ' : '';
     if (tl.live.textContent !== title + text) tl.live.textContent = title + text;
-    const thinned = tl.runs
-        .filter(r => r.raw.thinned)
-        .map(r => `${r.raw.title}: ${r.raw.thinned}.`)
-        .join(' ');
-    tl.note.textContent = `${lanes_sentence(tl.runs[0])} ${thinned}`.trim();
+    const sentences = tl.runs.map(run => waits_sentence(run, tl.runs.length > 1));
+    for (const {raw} of tl.runs) sentences.push(raw.thinned ? `${raw.title}: ${raw.thinned}.` : '');
+    tl.note.textContent = [lanes_sentence(tl.runs[0]), ...sentences].filter(Boolean).join(' ');
 }
 
 // What the lanes of a GPU are, from above.
@@ -402,14 +416,18 @@ function lanes_sentence({raw, fabrics}) {
     return `Of each GPU, from above: ${names.join(', ')}.`;
 }
 
-function tl_tables(tl) {
-    tl.table_box.textContent = '';
-    for (const run of tl.runs) {
-        table_below(tl.table_box, () => path_table(run, run.raw.title));
-        if (tl.runs.length > 1) {
-            tl.table_box.lastChild.querySelector('summary').textContent = `Show as table: ${run.raw.title}`;
+// A table for each run, table_of(run, k), alone in a box; those that were open stay so.
+export function tables_of_runs(box, runs, table_of) {
+    const was_open = Array.from(box.querySelectorAll('details'), d => d.open);
+    box.textContent = '';
+    runs.forEach((run, k) => {
+        table_below(box, () => table_of(run, k));
+        const details = box.lastChild;
+        if (runs.length > 1) {
+            details.querySelector('summary').textContent = `Show as table: ${run.raw.title}`;
         }
-    }
+        details.open = was_open[k] === true;
+    });
 }
 
 /* ---- controls ---- */

@@ -99,9 +99,10 @@ export function make_surface(tl, canvas, width, wanted_scale, in_theme) {
     return surface;
 }
 
-// Four pixels and a half a lane, within limits.
+// Where ranks have more than two lanes four pixels and a half each, within limits.
 function wanted_room(runs) {
     const lanes = runs.reduce((sum, run) => sum + run.lanes.count, 0);
+    if (runs.every(run => run.lanes.count <= 2 * run.ranks)) return TL_ROOM[0];
     return Math.min(TL_ROOM[1], Math.max(TL_ROOM[0], 4.5 * lanes));
 }
 
@@ -591,50 +592,63 @@ function tl_draw_play(tl, surface, c) {
     g.stroke();
 }
 
-// End, bound and arrivals: a line through the run's rows and its name above. Names give way to each other.
+// End, bound and arrivals: a line through the run's rows, and its name above.
 function tl_draw_flags(tl, surface, c, run) {
     const {g, width, gutter, head} = surface;
     const title_end = tl_draw_title(surface, c, run);
-    const lines =
-        head > TL_HEADS[0]
-            ? [
-                  {y: run.top - 13, taken: []},
-                  {y: run.top - 29, taken: [[0, title_end]]},
-              ]
-            : [{y: run.top - 13, taken: [[0, title_end]]}];
-    for (const flag of flags_of(tl, surface, c, run)) {
-        const x = tl_x(tl, flag.t);
-        if (x < gutter || x > width) continue;
-        g.strokeStyle = flag.colour;
+    g.font = tl_font(11.5, 600);
+    const flags = flags_of(tl, surface, c, run).filter(flag => {
+        flag.x = tl_x(tl, flag.t);
+        flag.w = g.measureText(flag.text).width;
+        return flag.x >= gutter && flag.x <= width;
+    });
+    for (const {x, colour, dash} of flags) {
+        g.strokeStyle = colour;
         g.lineWidth = 1.8;
-        g.setLineDash(flag.dash);
+        g.setLineDash(dash);
         g.beginPath();
         g.moveTo(x, run.top - 5);
         g.lineTo(x, run.bottom);
         g.stroke();
-        g.setLineDash([]);
-        tl_draw_flag_name(surface, c, flag, x, lines);
     }
-}
-
-function tl_draw_flag_name({g, width}, c, flag, x, lines) {
-    g.font = tl_font(11.5, 600);
-    const w = g.measureText(flag.text).width;
-    for (const {y, taken} of lines) {
-        const at = free_place(taken, x, w, flag.side, width);
-        if (at === null) continue;
-        taken.push([at - 4, at + w + 4]);
+    g.setLineDash([]);
+    g.textAlign = 'left';
+    for (const {text, w, at} of places_in_line(flags, head > TL_HEADS[0] ? 4 : title_end, width - 4)) {
         g.fillStyle = c.ground;
         g.globalAlpha = 0.92;
-        g.fillRect(at - 3, y - 8, w + 6, 15);
+        g.fillRect(at - 3, run.top - 21, w + 6, 15);
         g.globalAlpha = 1;
         g.fillStyle = c.ink;
-        g.textAlign = 'left';
-        g.fillText(flag.text, at, y);
-        return;
+        g.fillText(text, at, run.top - 13);
     }
 }
 
+// Names of width w beside their x, in the order of x, none on another: `at` of those that fit between first
+// and last. The least important ones are left out.
+function places_in_line(flags, first, last) {
+    const gap = 9;
+    const shown = flags.slice();
+    while (shown.length > 0) {
+        let end = first - gap;
+        for (const f of shown) {
+            f.at = Math.max(f.side === 'left' ? f.x - f.w - 5 : f.x + 5, end + gap);
+            end = f.at + f.w;
+        }
+        let begin = last + gap;
+        for (const f of shown.slice().reverse()) {
+            f.at = Math.min(f.at, begin - gap - f.w);
+            begin = f.at;
+        }
+        if (begin >= first) return shown;
+        shown.splice(
+            d3.scan(shown, (p, q) => p.weight - q.weight),
+            1
+        );
+    }
+    return shown;
+}
+
+// What is flagged, by time; `weight`: how important its name is.
 function flags_of(tl, surface, c, run) {
     const {raw} = run;
     const flags = [];
@@ -644,11 +658,12 @@ function flags_of(tl, surface, c, run) {
         colour: hex_of(raw.algorithm, surface.theme),
         dash: [],
         side: raw.elapsed_s > 0.9 * tl.to ? 'left' : 'right',
+        weight: 3,
     });
     const late = raw.late.filter(l => l[1] > 0).sort((a, b) => b[1] - a[1]);
     late.slice(0, late.length > 3 ? 1 : 3).forEach(([rank, t]) => {
         const text = `${end_name(run, rank)} comes${late.length > 3 ? ' last' : ''}`;
-        flags.push({t, text, colour: c.ink, dash: [1, 3], side: 'right'});
+        flags.push({t, text, colour: c.ink, dash: [1, 3], side: 'right', weight: 1});
     });
     if (raw.bound_s > 0) {
         flags.push({
@@ -657,20 +672,10 @@ function flags_of(tl, surface, c, run) {
             colour: c.ink,
             dash: [4, 4],
             side: 'left',
+            weight: 2,
         });
     }
-    return flags;
-}
-
-// Where a name of width w fits beside x; null: nowhere near.
-function free_place(taken, x, w, side, width) {
-    const left = x - w - 5;
-    const right = x + 5;
-    const wanted = side === 'left' ? [left, right] : [right, left];
-    for (const [a, b] of taken) wanted.push(a - w - 4, b + 4);
-    const fits = at => at >= 4 && at + w <= width - 4 && taken.every(([a, b]) => at + w <= a || at >= b);
-    const near = wanted.filter((at, k) => k < 2 || Math.abs(at + w / 2 - x) < w / 2 + 40).find(fits);
-    return near === undefined ? null : near;
+    return flags.sort((p, q) => p.t - q.t);
 }
 
 // The run's name with its mark, above its rows; returns where it ends.
