@@ -1,7 +1,8 @@
 # Tests of more than two seconds (optimised), the longest first: ctest begins with them, so that none
 # is left when all others have ended. They have the label slow; all others, quick.
 set(slow_tests
-  browser.keys browser.answer browser.hover browser.quiet browser.formats # one after another, so they begin
+  # one after another, so they begin
+  browser.keys browser.live browser.looks browser.frames browser.answer browser.hover browser.access browser.kinds browser.quiet browser.files browser.formats
   conformance.times conformance.algorithms conformance.bounds unit.figures validation.paper_schedule validation.mpi_montecarlo
   validation.mpi_sweep validation.live_page validation.serve models.simgrid models.ns3 validation.optcc_best validation.simgrid validation.simulators validation.testbed_cells unit.figure_files unit.whatif_faults
   unit.whatif_change conformance.plugins conformance.faults conformance.nic_faults algorithms.optcc_choice conformance.mutants
