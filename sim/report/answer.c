@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PART_BYTES = 256, SENTENCE_BYTES = 1024, KEY_BYTES = 160 };
+enum { PART_BYTES = 256, SENTENCE_BYTES = 1536, KEY_BYTES = 160 };
 
 /* ---- values of a setting ---- */
 

@@ -70,7 +70,7 @@ static void key_title(const char *name, char *title, size_t bytes)
         while (from > name && from[-1] != '.') {
             from--;
         }
-        char word[40];
+        char word[CS_DATA_TEXT_BYTES];
         (void)snprintf(word, sizeof word, "%s", title);
         (void)snprintf(title, bytes, "%.*s %s", (int)(dot - from), from, word);
     }
