@@ -76,7 +76,7 @@ function slider_field({path, label, unit, values, init, get, set}) {
         if (document.activeElement !== range || Number(range.value) !== near) range.value = near;
         range.setAttribute('aria-valuetext', Number.isFinite(si) ? fmt_value(unit, si) : String(given));
         if (document.activeElement !== text) {
-            text.value = given === undefined ? '' : String(given);
+            text.value = given === undefined ? '' : String(typeof given === 'number' ? config_text(unit, given) : given);
             text.placeholder = Number.isFinite(init) ? String(config_text(unit, init)) : '';
         }
     };
