@@ -70,9 +70,10 @@ static void key_title(const char *name, char *title, size_t bytes)
         while (from > name && from[-1] != '.') {
             from--;
         }
-        char word[CS_DATA_TEXT_BYTES];
-        (void)snprintf(word, sizeof word, "%s", title);
-        (void)snprintf(title, bytes, "%.*s %s", (int)(dot - from), from, word);
+        char word[16]; /* one of the four */
+        int  length = dot - from < 40 ? (int)(dot - from) : 40;
+        (void)snprintf(word, sizeof word, "%.15s", title);
+        (void)snprintf(title, bytes, "%.*s %s", length, from, word);
     }
     for (char *c = title; *c != '\0'; c++) {
         *c = *c == '_' ? ' ' : *c;
