@@ -24,17 +24,19 @@ NIC = ("-a", "nccl_rings,r2ccl,optcc", "-n", "64", "--topology", "dgx-h100", "-s
 LINKS = ("-a", "ring,stragglar", "-n", "16", "-s", "1G", "--late", "7=4ms", "--title", "links")
 TRACE = ("--trace", os.path.join(harness.SOURCES, "traces", "generated-stragglar4.log"), "--title", "a trace")
 
+CHANCE = (os.path.join(harness.SOURCES, "configs", "montecarlo-arrivals.json"), "--title", "random arrivals")
+
 # name, page, theme, sections (one picture from the first to the last), width
-SHOTS = (("report-answer", LATE, "light", ("answer", "when"), 1280),
-         ("report-answer-dark", LATE, "dark", ("answer", "when"), 1280),
-         ("report-explore", LATE, "light", ("explore",), 1280),
-         ("report-timeline-late", LATE, "light", ("timeline",), 1280),
-         ("report-timeline-dead-nic", NIC, "dark", ("timeline",), 1280),
-         ("report-grid", LINKS, "light", ("grid",), 1280),
-         ("report-links", LINKS, "dark", ("links",), 1280),
-         ("report-late", TRACE, "light", ("late",), 1280),
-         ("report-bounds", NIC, "light", ("bounds",), 1280),
-         ("report-rows", LATE, "light", ("rows",), 1280))
+SHOTS = (("answer", LATE, "light", ("answer", "when"), 1280),
+         ("answer-dark", LATE, "dark", ("answer", "when"), 1280),
+         ("explore", LATE, "light", ("explore",), 1280),
+         ("timeline-late", LATE, "light", ("timeline",), 1280),
+         ("timeline-dead-nic", NIC, "dark", ("timeline",), 1280),
+         ("grid", LINKS, "light", ("grid",), 1280),
+         ("links", LINKS, "dark", ("links",), 1280),
+         ("late", TRACE, "light", ("late",), 1280),
+         ("bounds", NIC, "light", ("bounds",), 1280),
+         ("chance", CHANCE, "light", ("chance",), 1280))
 
 
 def clip(browser, sections, width):
@@ -52,9 +54,9 @@ def clip(browser, sections, width):
 def small(png):
     """With a palette: text and flat colours lose nothing that one sees."""
     image = Image.open(io.BytesIO(png)).convert("RGB")
-    for colours in (128, 64, 32):
+    for colours in (256, 128, 64, 32):
         out = io.BytesIO()
-        image.quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+        image.quantize(colours, method=Image.Quantize.MEDIANCUT, kmeans=2, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
         if out.tell() < 100000:
             break
     return out.getvalue()

@@ -296,7 +296,7 @@ function draw_ranking(node) {
     const width = width_of(node),
         row = 31,
         narrow = width < 460;
-    const left = Math.min(width * 0.36, 20 + 7.6 * d3.max(sweep.algorithms, a => title_of(a).length));
+    const left = Math.min(width * 0.36, 12 + LETTER.name * d3.max(sweep.algorithms, a => title_of(a).length));
     const base = baseline_of();
     const values = order.map(a => value_of(measure, setting, a));
     const base_value = base >= 0 ? value_of(measure, setting, base) : NaN;
