@@ -103,6 +103,7 @@ def main():
     browser.wait("return collsim.state.filter === ''", "all rows")
     same(set(browser.js("return collsim.sweep.dims.find(d => d.unit === 'word').values")), set(WORDS), "values of the odd column")
     same(len(set(browser.texts("#rows tbody th"))), len(NAMES), "names in the table")
+    browser.js("document.getElementById('tip').hidden = true;")
     for width in (1280, 420):
         browser.resize(width, 900)
         time.sleep(0.4)

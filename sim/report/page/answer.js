@@ -296,11 +296,12 @@ function draw_ranking(node) {
     const width = width_of(node),
         row = 31,
         narrow = width < 460;
-    const left = Math.min(width * 0.36, 20 + 7.6 * d3.max(sweep.algorithms, a => title_of(a).length));
-    const right = narrow ? 114 : 124,
-        base = baseline_of();
+    const left = Math.min(width * 0.36, 12 + LETTER.name * d3.max(sweep.algorithms, a => title_of(a).length));
+    const base = baseline_of();
     const values = order.map(a => value_of(measure, setting, a));
     const base_value = base >= 0 ? value_of(measure, setting, base) : NaN;
+    const letters = values.map(v => (fmt_seconds(v) + fmt_change(v / base_value - 1)).length);
+    const right = Math.min(width / 2, Math.max(narrow ? 114 : 124, 18 + 7.4 * (d3.max(letters) || 0)));
     const reference = Number.isNaN(base_value) ? d3.median(values) : base_value;
     const bound = bound_of(setting);
     const most = Math.max(Math.min(d3.max(values) || 1, 2.2 * (reference || Infinity)), bound || 0) || 1;

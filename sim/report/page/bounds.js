@@ -65,7 +65,7 @@ function draw_bounds(node) {
         runs = shown_runs(),
         width = width_of(node),
         narrow = width < 700;
-    const left = Math.min(width * 0.42, 16 + 7.2 * d3.max(bounds, b => b.name.length)),
+    const left = Math.min(width * 0.42, 16 + LETTER.name * d3.max(bounds, b => b.name.length)),
         right = narrow ? 74 : width > 1000 ? 460 : 330,
         row = 34;
     const most = d3.max([...bounds.map(b => b.bound_s), ...runs.map(r => r.elapsed_s)]) * 1.05 || 1;
@@ -102,10 +102,10 @@ function draw_bounds(node) {
             half = text.length * 3.4;
         const end = bottom + 2 + 18 * k,
             middle = Math.min(width - half, Math.max(half, at));
-        return (
-            shape('line', {x1: at, x2: at, y1: 0, y2: end, stroke: colour_of(r.name), 'stroke-width': 2.5}) +
-            label_at(middle, end + 14, text, 'middle', 'lab')
-        );
+        return {
+            line: shape('line', {x1: at, x2: at, y1: 0, y2: end, stroke: colour_of(r.name), 'stroke-width': 2.5}),
+            label: label_at(middle, end + 14, text, 'middle', 'lab halo'),
+        };
     });
     const svg = plot_in(node);
     draw_in(
@@ -113,7 +113,7 @@ function draw_bounds(node) {
         width,
         height,
         'Lower bounds: ' + bounds.map(b => `${b.name} ${fmt_seconds(b.bound_s)}`).join(', '),
-        lines.join('') + dots.join(''),
+        lines.map(l => l.line).join('') + lines.map(l => l.label).join('') + dots.join(''),
     );
     svg.onpointerleave = () => show_tip('');
     svg.onpointermove = event => {

@@ -65,7 +65,7 @@ function draw_dots(node, all) {
     const {rows} = D.chance,
         width = width_of(node),
         narrow = width < 620;
-    const left = Math.min(width * 0.3, 18 + 7.8 * d3.max(rows, r => title_of(r.algorithm).length));
+    const left = Math.min(width * 0.3, 16 + LETTER.name * d3.max(rows, r => title_of(r.algorithm).length));
     const right = narrow ? 12 : 150,
         row = narrow ? 148 : 116,
         height = rows.length * row + 34;

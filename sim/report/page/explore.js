@@ -8,7 +8,7 @@ import {title_of} from './looks.js';
 import {state, state_key, change, move_dim} from './state.js';
 import {esc, el, shape, choice, button, key_svg, save_file, file_name, csv_text, svg_text} from './parts.js';
 import {table_below, cell_of} from './parts.js';
-import {draw_curves, domain_of, axis_unit, width_of, of_count} from './chart.js';
+import {draw_curves, domain_of, axis_unit, width_of, of_count, shortened} from './chart.js';
 import {STATE_TEXTS} from './answer.js';
 
 const MOST_PANELS = 24;
@@ -235,7 +235,7 @@ function draw_panels(node, box) {
             is_log,
             curves: all[k].curves,
             bound: all[k].bound,
-            title: title ? title_svg(title, k ? '' : y_caption(c, unit, domain, is_log)) : '',
+            title: title ? title_svg(shortened(title, width - 60), k ? '' : y_caption(c, unit, domain, is_log)) : '',
             label: `${y_text(c)} over ${c.dim.label}${title ? ', ' + title : ''}`,
             names: is_single && width > 500,
             rule: is_shown ? sweep.place[c.x][state.setting] : -1,
