@@ -293,7 +293,7 @@ static void add_set(line *l, const char *path, const json_t *node)
 }
 
 /* Every value that no option has set. */
-static void add_sets(line *l, const char *path, const json_t *node, unsigned depth)
+static void add_sets(line *l, const char *path, json_t *node, unsigned depth)
 {
     char        below[CS_PATH_BYTES];
     const char *key;
@@ -303,7 +303,7 @@ static void add_sets(line *l, const char *path, const json_t *node, unsigned dep
         add_set(l, path, node);
         return;
     }
-    json_object_foreach((json_t *)(uintptr_t)node, key, child)
+    json_object_foreach(node, key, child)
     {
         cs_path_add_key(below, path, key);
         add_sets(l, below, child, depth + 1);

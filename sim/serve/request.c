@@ -26,13 +26,13 @@ static bool is_host(const char *host, const char *address, uint16_t port)
 static int check_host(const cs_request_rules *rules, const cs_request_head *head, cs_error *err)
 {
     static const char *const own[]  = {"localhost", "127.0.0.1", "::1"};
-    bool                     is_own = rules->address != NULL && head->host != NULL &&
-                  is_host(head->host, rules->address, rules->port);
+    bool                     is_own = false;
 
-    if (head->n_hosts != 1) {
+    if (head->n_hosts != 1 || head->host == NULL) {
         (void)CS_FAIL(err, CS_EINVAL, "Host", "there are %zu: accepted is one", head->n_hosts);
         return CS_HTTP_BAD;
     }
+    is_own = rules->address != NULL && is_host(head->host, rules->address, rules->port);
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         is_own = is_own || is_host(head->host, own[i], rules->port);
     }

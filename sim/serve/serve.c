@@ -21,13 +21,13 @@ cs_status cs_serve(const cs_serve_options *options, cs_error *err)
 #include "base/alloc.h"
 #include "serve/worker.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
 #include <microhttpd.h>
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -662,17 +662,12 @@ static void end_client(client *c)
 
 /* ---- the loop ---- */
 
-static bool is_taken(const request *r)
-{
-    return r->stage == READY;
-}
-
 /* The request of a client, if its answer is under way. */
 static const request *answered(const server *s, const client *c)
 {
     const request *r = s->requests;
 
-    while (r != NULL && (r->client != c || !is_taken(r))) {
+    while (r != NULL && (r->client != c || r->stage != READY)) {
         r = r->next;
     }
     return r;
@@ -716,12 +711,6 @@ static bool add_poll(server *s, int file, short events)
     return true;
 }
 
-/* Does the loop look whether its client is there? */
-static bool is_watched(const request *r)
-{
-    return r->is_suspended;
-}
-
 static cs_status fill_polls(server *s, cs_error *err)
 {
     const union MHD_DaemonInfo *info  = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
@@ -736,7 +725,7 @@ static cs_status fill_polls(server *s, cs_error *err)
         is_ok            = is_full || add_poll(s, j->worker.file, POLLIN);
     }
     for (request *r = s->requests; r != NULL && is_ok; r = r->next) {
-        is_ok = !is_watched(r) || add_poll(s, r->client->file, POLLRDHUP);
+        is_ok = !r->is_suspended || add_poll(s, r->client->file, POLLRDHUP);
     }
     return is_ok ? CS_OK : CS_NO_MEMORY(err, "connections");
 }
@@ -778,7 +767,7 @@ static void look(server *s)
     }
     for (request *r = s->requests; r != NULL && at < n; r = later) {
         later = r->next;
-        if (is_watched(r)) {
+        if (r->is_suspended) {
             bool has_gone = (s->polls[at++].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
             if (has_gone) {
                 drop(r);
@@ -901,14 +890,14 @@ static cs_status announce(server *s, cs_error *err)
     struct sockaddr_storage name;
     socklen_t               bytes = sizeof name;
     const char             *host  = s->options->address;
-    char                    url[CS_HOST_BYTES + 24];
+    char                    url[CS_HOST_BYTES + 24], port[8];
 
-    if (getsockname(s->listener, (struct sockaddr *)&name, &bytes) != 0) {
+    if (getsockname(s->listener, (struct sockaddr *)&name, &bytes) != 0 ||
+        getnameinfo((struct sockaddr *)&name, bytes, NULL, 0, port, sizeof port, NI_NUMERICSERV) !=
+            0) {
         return CS_FAIL(err, CS_EIO, "--port", "has no number: %s", strerror(errno));
     }
-    s->port    = ntohs(name.ss_family == AF_INET6
-                           ? ((const struct sockaddr_in6 *)(const void *)&name)->sin6_port
-                           : ((const struct sockaddr_in *)(const void *)&name)->sin_port);
+    s->port    = (uint16_t)strtoul(port, NULL, 10);
     bool is_v6 = strchr(host, ':') != NULL;
     (void)snprintf(url, sizeof url, "http://%s%.80s%s:%u/", is_v6 ? "[" : "", host,
                    is_v6 ? "]" : "", s->port);
