@@ -427,7 +427,7 @@ static bool profits_from_model(cs_answers *a, size_t setting, size_t best)
     if (a->shares[best] < 0) {
         cs_status status = cs_answer_case(a, setting, best, &c, &wrong);
         status           = status == CS_OK ? cs_job_resolve(&c.job, &wrong) : status;
-        a->shares[best]  = status == CS_OK && (c.job.plan.uses & CS_USES_SHARED) != 0;
+        a->shares[best]  = status == CS_OK && (c.job.plan.uses & CS_USES_SHARED) != 0 ? 1 : 0;
         cs_job_release(&c.job);
         cs_case_free(&c);
     }

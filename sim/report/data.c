@@ -76,7 +76,9 @@ static void key_title(const char *name, char *title, size_t bytes)
         (void)snprintf(title, bytes, "%.*s %s", length, from, word);
     }
     for (char *c = title; *c != '\0'; c++) {
-        *c = *c == '_' ? ' ' : *c;
+        if (*c == '_') {
+            *c = ' ';
+        }
     }
 }
 
