@@ -21,18 +21,21 @@ browser = None
 
 
 def saved(press):
-    """What a press saves: its name and its text."""
+    """What a press saves: its name and its text. A busy browser may need a second press."""
     before = set(os.listdir(browser.downloads))
-    browser.js(press)
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        new = [n for n in set(os.listdir(browser.downloads)) - before if not n.endswith((".crdownload", ".tmp")) and not n.startswith(".")]
-        if new:
-            with open(os.path.join(browser.downloads, new[0]), encoding="utf-8", newline="") as file:
-                text = file.read()
-            os.remove(os.path.join(browser.downloads, new[0]))
-            return new[0], text
-        time.sleep(0.05)
+    for _ in range(3):
+        browser.js(press)
+        end = time.monotonic() + 15
+        while time.monotonic() < end:
+            new = [n for n in set(os.listdir(browser.downloads)) - before
+                   if not n.endswith((".crdownload", ".tmp")) and not n.startswith(".")]
+            if new:
+                path = os.path.join(browser.downloads, new[0])
+                with open(path, encoding="utf-8", newline="") as file:
+                    text = file.read()
+                os.remove(path)
+                return new[0], text
+            time.sleep(0.05)
     raise RuntimeError(f"nothing was saved by {press}")
 
 

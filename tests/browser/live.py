@@ -18,7 +18,7 @@ import harness
 from harness import Browser, COLLSIM, FOLDER, Keys, Page, collsim, expect, plain, same
 
 SCENARIO = ("-a", "ring,rhd,stragglar", "-n", "16", "-s", "1G", "--late", "7=4ms")
-STEPS = 30
+STEPS = 20
 MOST_MEDIAN_MS = 1500   # of a step of a slider, with others on the machine; the page waits 120 ms between requests
 browser = None
 
