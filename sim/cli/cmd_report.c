@@ -93,6 +93,7 @@ static cs_status write_page(report_job *j, const cs_data *data, const cs_late *l
         .has_runs    = !j->no_runs,
         .begin       = late != NULL ? late->begin.data : NULL,
         .chance      = j->chance.data,
+        .doubt       = late != NULL ? late->doubt.data : NULL,
         .late        = late != NULL ? late->json.data : NULL,
     };
 

@@ -670,6 +670,9 @@ cs_status cs_answer_json(cs_answers *a, size_t setting, cs_text *json, cs_error 
     add_because(&v,
                 best < a->sweep->n_algorithms && !isnan(cs_answer_bound_s(a->sweep, setting, best)),
                 &because);
+    if (a->doubt != NULL) {
+        cs_text_add(&because, " %s", a->doubt);
+    }
     cs_text_add(json, "{\"sentence\":");
     cs_text_add_json_string(json, sentence.data != NULL ? sentence.data : "");
     cs_text_add(json, ",\"because\":");

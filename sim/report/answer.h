@@ -23,6 +23,7 @@ typedef struct cs_answers {
     const cs_sweep *sweep;        /* borrowed */
     const char     *base;         /* as if the scenarios of rows stood in this file; "" for none */
     const char     *begin;        /* of every sentence, or NULL: it says what happens */
+    const char     *doubt;        /* said behind what an answer brings, or NULL */
     const char     *baseline;     /* the algorithm that runs if nobody chooses, or NULL */
     double          ranks, bytes; /* of all rows, where they are the same */
     size_t          n_verified, n_run; /* schedules of the whole sweep */

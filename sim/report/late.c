@@ -135,11 +135,11 @@ static void add_doubts(const cs_trace_report *report, cs_text *text)
     for (size_t i = 0; i < report->n_lines; i++) {
         base_s = report->lines[i].is_baseline ? report->lines[i].exposed_s : base_s;
     }
-    if (fabs(report->zero_wait_s - base_s) > 0.5 * base_s) {
+    if (fabs(report->zero_wait_s - base_s) > 0.5 * base_s) { /* no, where one is not known */
         cs_page_number(CS_PAGE_S, report->zero_wait_s, measured);
         cs_page_number(CS_PAGE_S, base_s, predicted);
         cs_text_add(text,
-                    " Once all ranks were there, a call of the trace took %s, of the model %s: "
+                    "Once all ranks were there, a call of the trace took %s, of the model %s: "
                     "the model is not that machine, and nor are the times that are saved "
                     "(--calibration, --topology, or --alpha and --bandwidth).",
                     measured, predicted);
@@ -147,7 +147,7 @@ static void add_doubts(const cs_trace_report *report, cs_text *text)
 }
 
 static void add_section(const cs_arrival_notes *notes, const cs_trace_report *report,
-                        const cs_skew *skew, cs_text *json)
+                        const cs_skew *skew, const cs_text *doubt, cs_text *json)
 {
     cs_text text = {0};
 
@@ -157,7 +157,9 @@ static void add_section(const cs_arrival_notes *notes, const cs_trace_report *re
         cs_page_percent(skew->repeat_ratio, share);
         cs_text_add(&text, " The last rank is that of the call before in %s.", share);
     }
-    add_doubts(report, &text);
+    if (doubt->length > 0) {
+        cs_text_add(&text, " %s", doubt->data);
+    }
     cs_text_add(json, "{\"text\":");
     cs_text_add_json_string(json, text.data);
     cs_text_add(json, ",\"calls\":%zu,", skew->n_calls);
@@ -179,9 +181,11 @@ cs_status cs_late_make(const cs_arrival_trace *trace, const cs_arrival_notes *no
         return status;
     }
     add_begin(&skew, &late->begin);
-    add_section(notes, report, &skew, &late->json);
+    add_doubts(report, &late->doubt);
+    add_section(notes, report, &skew, &late->doubt, &late->json);
     cs_skew_free(&skew);
     CS_TRY(cs_text_status(&late->begin, err));
+    CS_TRY(cs_text_status(&late->doubt, err));
     CS_TRY(cs_text_status(&late->json, err));
     return make_rows(trace, report, collective, &late->data, err);
 }
@@ -191,4 +195,5 @@ void cs_late_free(cs_late *late)
     cs_data_free(&late->data);
     cs_text_free(&late->json);
     cs_text_free(&late->begin);
+    cs_text_free(&late->doubt);
 }

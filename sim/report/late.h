@@ -12,6 +12,7 @@
 typedef struct cs_late {
     cs_data data;  /* a row per schedule: its mean exposed time */
     cs_text json;  /* the section `late` (sim/report/page/README.md) */
+    cs_text doubt; /* a sentence where the model's times are not those of the trace; or empty */
     cs_text begin; /* of the sentence: "In 20 calls of 4 GPUs, GPU 2 comes last in all of them" */
 } cs_late;
 

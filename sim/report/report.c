@@ -805,6 +805,10 @@ static cs_status make(making *m, cs_error *err)
     CS_TRY(cs_sweep_make(m->data, most, &m->sweep, err));
     cs_answers_open(&m->answers, &m->sweep, asked->base);
     m->answers.begin = asked->begin;
+    m->answers.doubt = asked->doubt;
+    if (asked->doubt != NULL) {
+        cs_text_add(&m->report->notes, "%s\n", asked->doubt);
+    }
     CS_TRY(cs_answers_name_words(&m->answers, &m->sweep, err));
     CS_TRY(cs_sweep_choose(&m->sweep, asked->start, &m->start, err));
     if (m->sweep.thinned[0] != '\0') {

@@ -14,6 +14,7 @@ typedef struct cs_report_options {
     const char *start;   /* NULL, or "COLUMN=VALUE,.." of the setting that is shown first */
     const char *description; /* what the configuration says of itself; NULL: nothing */
     const char *begin; /* of the sentence, in the place of what happens in a setting; or NULL */
+    const char *doubt; /* a sentence behind every answer, or NULL */
     const char *chance, *late; /* JSON objects of these sections, or NULL: there is none */
     bool        is_live;       /* served by `collsim serve` */
     bool        has_runs;      /* replay the best and what it is compared with, for the timeline */
