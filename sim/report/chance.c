@@ -57,10 +57,11 @@ static void add_straggler(cs_text *text, const cs_straggler_process *s)
     }
     add_delay(text, &s->delay);
     if (s->rank == CS_ANY_RANK && s->persistence > 0) {
-        cs_text_add(text, ", in %.4g %% of them the one of the iteration before",
+        cs_text_add(text, ", in %.4g\xc2\xa0%% of them the one of the iteration before",
                     100 * s->persistence);
     } else if (s->rank != CS_ANY_RANK && s->persistence < 1) {
-        cs_text_add(text, " in %.4g %% of them, another GPU in the others", 100 * s->persistence);
+        cs_text_add(text, " in %.4g\xc2\xa0%% of them, another GPU in the others",
+                    100 * s->persistence);
     }
     if (s->correlation > 0) {
         cs_text_add(text, " (correlation %.4g)", s->correlation);

@@ -404,13 +404,18 @@ static cs_status add_run(making *m, size_t setting, size_t algorithm, const char
     char      words[WORDS];
     cs_status status = cs_answer_case(&m->answers, setting, algorithm, &c, &wrong);
 
-    const cs_timeline_name name = {title, (long)setting};
-    c.job.verify                = true;
+    cs_text                thinned = {0};
+    const cs_timeline_name name    = {title, (long)setting, &thinned};
+    c.job.verify                   = true;
     status = status == CS_OK ? cs_timeline_json(&run, &c.job, &name, &wrong) : status;
     if (status == CS_OK) {
         cs_text_add(json_of(m), *n_p > 0 ? "," : "");
         cs_text_add_bytes(json_of(m), run.data, run.length);
         ++*n_p;
+        if (thinned.length > 0) {
+            (void)snprintf(words, sizeof words, "timeline of %.60s: %.380s", title, thinned.data);
+            note_thinned(m, words);
+        }
     } else if (!cs_status_is_failure(status)) {
         (void)snprintf(words, sizeof words, "no timeline of %.60s: %s", title, wrong.message);
         note_thinned(m, words);
@@ -419,6 +424,7 @@ static cs_status add_run(making *m, size_t setting, size_t algorithm, const char
         *err = wrong;
     }
     cs_text_free(&run);
+    cs_text_free(&thinned);
     cs_case_free(&c);
     return status;
 }

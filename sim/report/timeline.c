@@ -727,7 +727,7 @@ static void add_kept(const drawing *d, cs_text *text)
     cs_text_add(text, "; the use of ports over time counts all");
 }
 
-static cs_status add_thinned(const drawing *d, cs_error *err)
+static cs_status add_thinned(const drawing *d, const cs_timeline_name *name, cs_error *err)
 {
     cs_text text = {0};
 
@@ -742,6 +742,9 @@ static cs_status add_thinned(const drawing *d, cs_error *err)
     }
     cs_text_add(d->json, ",\"thinned\":");
     cs_text_add_json_string(d->json, text.data);
+    if (name->thinned != NULL && text.length > 0) {
+        cs_text_add(name->thinned, "%s", text.data);
+    }
     cs_status status = cs_text_status(&text, err);
     cs_text_free(&text);
     return status;
@@ -800,7 +803,7 @@ static cs_status draw(drawing *d, const cs_timeline_name *name, cs_error *err)
     CS_TRY(add_columns(d, err));
     CS_TRY(add_stages(d, err));
     CS_TRY(add_links(d, err));
-    CS_TRY(add_thinned(d, err));
+    CS_TRY(add_thinned(d, name, err));
     cs_text_add(d->json, "}");
     return cs_text_status(d->json, err);
 }

@@ -15,6 +15,7 @@ enum { CS_TIMELINE_MOST_TRANSFERS = 100000, CS_TIMELINE_MOST_REPLAYED = 4000000 
 typedef struct cs_timeline_name {
     const char *title;
     long        setting; /* -1: none */
+    cs_text    *thinned; /* where what is left out is said once more, without the title; or NULL */
 } cs_timeline_name;
 
 /* Replay and verify a job and add its object. Where there are too many transfers, those of the

@@ -165,6 +165,8 @@ def limits():
     expect(100 in sender, "the late rank is left out of a thinned timeline")
     shown(page, "a thinned timeline")
     expect(plain(run["thinned"]) in plain(browser.text("#timeline")), "a thinned timeline: not said below it")
+    expect(any(run["thinned"] in t for t in page.data["thinned"]), "a thinned timeline is not among what is left out")
+    expect(run["thinned"] in page.said, f"a thinned timeline: said only {page.said!r}")
 
     heads = ["algorithm", *[f"options.o{k}" for k in range(7)], "exposed_s"]
     seven = [["ring", *[int(j == k) for j in range(7)], 1e-3 * (k + 1)] for k in range(8)]

@@ -108,16 +108,18 @@ Test(report_chance, the_sentence_says_what_is_random)
         RANDOM_ARRIVALS,
         "In every iteration every GPU is late by a random time (lognormal, 1 ms on average, "
         "standard deviation 1 ms), and GPU 0 is late by a random time (exponential, 4 ms on "
-        "average, standard deviation 4 ms) in 80 % of them, another GPU in the others.");
-    expect_text("{\"straggler\": {\"persistence\": 0.75, \"delay\": \"4ms\"}, "
-                "\"late\": [{\"rank\": 7, \"delay\": \"1ms\"}]}",
-                "In every iteration one of the GPUs is late by 4 ms, in 75 % of them the one of "
-                "the iteration before; fixed delays are added.");
-    expect_text("{\"straggler\": {\"rank\": 3, \"persistence\": 0.5, \"correlation\": 0.25, "
-                "\"delay\": {\"name\": \"empirical\", \"values\": [\"1ms\", \"3ms\"]}}}",
-                "In every iteration GPU 3 is late by one of 2 measured times (2 ms on average, "
-                "standard deviation 1 ms) in 50 % of them, another GPU in the others (correlation "
-                "0.25).");
+        "average, standard deviation 4 ms) in 80\xc2\xa0% of them, another GPU in the others.");
+    expect_text(
+        "{\"straggler\": {\"persistence\": 0.75, \"delay\": \"4ms\"}, "
+        "\"late\": [{\"rank\": 7, \"delay\": \"1ms\"}]}",
+        "In every iteration one of the GPUs is late by 4 ms, in 75\xc2\xa0% of them the one of "
+        "the iteration before; fixed delays are added.");
+    expect_text(
+        "{\"straggler\": {\"rank\": 3, \"persistence\": 0.5, \"correlation\": 0.25, "
+        "\"delay\": {\"name\": \"empirical\", \"values\": [\"1ms\", \"3ms\"]}}}",
+        "In every iteration GPU 3 is late by one of 2 measured times (2 ms on average, "
+        "standard deviation 1 ms) in 50\xc2\xa0% of them, another GPU in the others (correlation "
+        "0.25).");
     expect_text("{\"distribution\": {\"name\": \"pareto\", \"mean\": \"1ms\", \"shape\": 1.5}}",
                 "In every iteration every GPU is late by a random time (pareto, 1 ms on average).");
 }

@@ -50,7 +50,7 @@ static const char *word(const view *v, const char *list, double place)
 
 static cs_status write_view(cs_text *text, const char *model, size_t most, cs_error *err)
 {
-    const cs_timeline_name name = {"a \"title\"", 12};
+    const cs_timeline_name name = {"a \"title\"", 12, NULL};
     cs_job                 job  = ct_scene_job(&scene, model);
 
     return cs_timeline_json_most(text, &job, &name, most, err);
@@ -380,7 +380,7 @@ static void turned_block(void *state, cs_block *block)
 Test(report_timeline, exchanges_lie_in_one_lane_of_both_directions)
 {
     static const char *const names[] = {"stragglar", "merged_rhd", "broadcast"};
-    const cs_timeline_name   name    = {"exchanges", -1};
+    const cs_timeline_name   name    = {"exchanges", -1, NULL};
     ct_rng                   rng     = ct_rng_for(1603);
 
     for (int i = 0; i < 45; i++) {
@@ -823,7 +823,7 @@ static void wrong_block(void *state, cs_block *block)
 
 Test(report_timeline, a_wrong_schedule_is_refused)
 {
-    const cs_timeline_name name = {"wrong", -1};
+    const cs_timeline_name name = {"wrong", -1, NULL};
     cs_text                text = {0};
     cs_error               err  = {0};
 
@@ -843,7 +843,7 @@ Test(report_timeline, a_wrong_schedule_is_refused)
 Test(report_timeline, too_many_ends_are_refused)
 {
     static cs_scenario     many;
-    const cs_timeline_name name  = {"many", -1};
+    const cs_timeline_name name  = {"many", -1, NULL};
     const cs_algorithm    *nvls  = NULL;
     const cs_model        *model = NULL;
     cs_text                text  = {0};
@@ -870,7 +870,7 @@ Test(report_timeline, too_many_ends_are_refused)
 
 Test(report_timeline, too_long_a_run_is_refused)
 {
-    const cs_timeline_name name = {"long", -1};
+    const cs_timeline_name name = {"long", -1, NULL};
     cs_text                text = {0};
     cs_error               err  = {0};
 
@@ -884,7 +884,7 @@ Test(report_timeline, too_long_a_run_is_refused)
 
 Test(report_timeline, a_run_of_no_setting)
 {
-    const cs_timeline_name name = {"none", -1};
+    const cs_timeline_name name = {"none", -1, NULL};
     view                   v    = {0};
 
     thin_scene();
