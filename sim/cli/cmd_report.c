@@ -76,7 +76,7 @@ static const char *title_of(const report_job *j)
         return name;
     }
     const char *slash = path != NULL ? strrchr(path, '/') : NULL;
-    return path == NULL ? "collsim" : slash != NULL ? slash + 1 : path;
+    return slash != NULL ? slash + 1 : path; /* NULL: what was run */
 }
 
 static cs_status write_page(report_job *j, const cs_data *data, const cs_late *late,

@@ -6,6 +6,7 @@
 #include "cli/scenario_args.h"
 #include "cli/signals.h"
 #include "serve/serve.h"
+#include "study/config.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -124,7 +125,7 @@ static cs_status choose_start(serve_job *j, cs_error *err)
                        "%zu scenarios: accepted are at most %d; 'collsim sweep' runs more",
                        cs_config_count(config), CS_API_MOST_SWEPT);
     }
-    return CS_OK;
+    return cs_config_check(config, err); /* who opens the page would find that nothing runs */
 }
 
 static cs_status serve(serve_job *j, cs_error *err)

@@ -15,6 +15,13 @@ cs_status cs_workers_check_output(const cs_workers_choice *choice, cs_error *err
     if (path != NULL && (path[0] == '\0' || path[0] == ':' || strncmp(path, "file:", 5) == 0)) {
         return CS_FAIL(err, CS_EINVAL, "--output", "'%s' is not the name of a file", path);
     }
+    const char *dot = path != NULL ? strrchr(path, '.') : NULL;
+    if (dot != NULL && (strcmp(dot, ".csv") == 0 || strcmp(dot, ".json") == 0)) {
+        return CS_FAIL(
+            err, CS_EINVAL, "--output",
+            "'%s': a database is written here, FILE.db; 'collsim run -o' writes CSV and JSON",
+            path);
+    }
     return CS_OK;
 }
 

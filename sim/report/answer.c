@@ -289,6 +289,26 @@ cs_status cs_answers_name_words(cs_answers *a, cs_sweep *s, cs_error *err)
     return CS_OK;
 }
 
+size_t cs_answer_before(const cs_sweep *s, size_t setting)
+{
+    for (size_t d = 0; d < s->n_dims; d++) {
+        if (strcmp(s->dims[d].name, "faults") != 0) {
+            continue;
+        }
+        for (size_t k = 0; k < s->n_settings; k++) {
+            bool fits = strcmp(s->dims[d].words[s->index[k * s->n_dims + d]], "no NIC broken") == 0;
+            for (size_t i = 0; i < s->n_dims; i++) {
+                fits = fits &&
+                       (i == d || s->index[k * s->n_dims + i] == s->index[setting * s->n_dims + i]);
+            }
+            if (fits && k != setting) {
+                return k;
+            }
+        }
+    }
+    return s->n_settings;
+}
+
 /* ---- the sentence ---- */
 
 /* "{dim:bytes}", or the number where it is the same everywhere. */
@@ -323,6 +343,11 @@ static const char *collective_of(const cs_sweep *s)
         }
     }
     return "a collective";
+}
+
+const char *cs_answer_collective(const cs_sweep *s)
+{
+    return strchr(collective_of(s), ' ') + 1;
 }
 
 /* The delay of the one late rank: a place, where it is a dim. */
@@ -526,7 +551,7 @@ static verdict judge(cs_answers *a, size_t setting)
 }
 
 /* `begin` is followed by a comma, unless it ends in a colon. */
-static void add_sentence(const verdict *v, const char *begin, cs_text *out)
+static void add_sentence(const verdict *v, const char *begin, bool has_doubt, cs_text *out)
 {
     const char *then = begin[0] != '\0' && begin[strlen(begin) - 1] == ':' ? "" : ",";
 
@@ -538,6 +563,8 @@ static void add_sentence(const verdict *v, const char *begin, cs_text *out)
                     v->wrong_of, begin, then);
     } else if (v->best == NULL) {
         cs_text_add(out, "%s%s nothing was run.", begin, then);
+    } else if (has_doubt) {
+        cs_text_add(out, "%s%s name the machine to learn what would have helped.", begin, then);
     } else if (strcmp(v->kind, "keep") == 0) {
         cs_text_add(out, "%s%s keep {run:%s}.", begin, then, v->base);
     } else if (strcmp(v->kind, "alone") == 0) {
@@ -641,7 +668,7 @@ static void add_tiles(const cs_answers *a, const verdict *v, size_t setting, cs_
     char            value[PART_BYTES], text[PART_BYTES], number[CS_PAGE_NUMBER_BYTES];
 
     cs_text_add(json, "\"tiles\":[");
-    if (v->best != NULL) {
+    if (v->best != NULL && a->doubt == NULL) {
         add_best_tiles(v, !isnan(cs_answer_bound_s(s, setting, best)),
                        !isnan(cs_sweep_at(s, setting, best, column(s, "gap"))), json);
     }
@@ -654,8 +681,30 @@ static void add_tiles(const cs_answers *a, const verdict *v, size_t setting, cs_
                    : a->n_verified == 0 ? "schedules replayed, not checked"
                                         : "of %s schedules were checked and are right",
                    number);
-    add_tile(json, v->best == NULL, value, text);
+    add_tile(json, v->best == NULL || a->doubt != NULL, value, text);
     cs_text_add(json, "]");
+}
+
+/* What it took before it broke: " With nothing broken NCCL's rings takes 5.28 ms." */
+static void add_before(const cs_answers *a, size_t setting, const verdict *v, cs_text *out)
+{
+    const cs_sweep *s         = a->sweep;
+    size_t          before    = cs_answer_before(s, setting);
+    const char     *name      = v->base != NULL ? v->base : v->best;
+    size_t          algorithm = algorithm_named(s, name);
+    char            time[CS_PAGE_NUMBER_BYTES], more[CS_PAGE_NUMBER_BYTES];
+
+    if (before == s->n_settings || algorithm == s->n_algorithms || v->wrong != NULL) {
+        return;
+    }
+    double was_s = exposed_s(s, before, algorithm), is_s = exposed_s(s, setting, algorithm);
+    if (!(was_s > 0)) {
+        return;
+    }
+    cs_page_number(CS_PAGE_S, was_s, time);
+    cs_page_percent(is_s / was_s - 1, more);
+    cs_text_add(out, " With nothing broken {name:%s} takes %s: the fault costs it %s.", name, time,
+                more);
 }
 
 cs_status cs_answer_json(cs_answers *a, size_t setting, cs_text *json, cs_error *err)
@@ -665,11 +714,19 @@ cs_status cs_answer_json(cs_answers *a, size_t setting, cs_text *json, cs_error 
     cs_text sentence = {0}, because = {0};
 
     begin_text(a, setting, begin);
-    add_sentence(&v, begin, &sentence);
+    add_sentence(&v, begin, a->doubt != NULL, &sentence);
     size_t best = cs_answer_best(a->sweep, setting);
-    add_because(&v,
-                best < a->sweep->n_algorithms && !isnan(cs_answer_bound_s(a->sweep, setting, best)),
-                &because);
+    if (a->doubt != NULL && v.best != NULL) {
+        cs_text_add(&because,
+                    "On the model {name:%s} is the fastest: it ends {time:%s} after the "
+                    "last GPU has come.",
+                    v.best, v.best);
+    } else {
+        add_because(
+            &v, best < a->sweep->n_algorithms && !isnan(cs_answer_bound_s(a->sweep, setting, best)),
+            &because);
+    }
+    add_before(a, setting, &v, &because);
     if (a->doubt != NULL) {
         cs_text_add(&because, " %s", a->doubt);
     }

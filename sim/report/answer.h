@@ -43,6 +43,12 @@ size_t cs_answer_best(const cs_sweep *sweep, size_t setting);
 /* Less the last arrival: what exposed times cannot be below; NAN: not known. */
 double cs_answer_bound_s(const cs_sweep *sweep, size_t setting, size_t algorithm);
 
+/* "AllReduce" of results that are of one, else "collective". */
+const char *cs_answer_collective(const cs_sweep *sweep);
+
+/* The setting like this one in which nothing is broken; n_settings: there is none. O(settings). */
+size_t cs_answer_before(const cs_sweep *sweep, size_t setting);
+
 /* Add the ANSWER of a setting, an object. */
 CS_MUST_CHECK cs_status cs_answer_json(cs_answers *answers, size_t setting, cs_text *json,
                                        cs_error *err);

@@ -140,8 +140,8 @@ static void add_doubts(const cs_trace_report *report, cs_text *text)
         cs_page_number(CS_PAGE_S, base_s, predicted);
         cs_text_add(text,
                     "Once all ranks were there, a call of the trace took %s, of the model %s: "
-                    "the model is not that machine, and nor are the times that are saved "
-                    "(--calibration, --topology, or --alpha and --bandwidth).",
+                    "the model is not that machine, so what is fastest on it need not be so there "
+                    "(name the machine: --topology, --calibration, or --alpha and --bandwidth).",
                     measured, predicted);
     }
 }

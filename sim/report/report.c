@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_ERRORS = 1000, MOST_WIDE = 20000, WORDS = 480 };
+enum { MOST_ERRORS = 1000, MOST_WIDE = 20000, WORDS = 480, TITLE_BYTES = 160 };
 
 /* What is being made. */
 typedef struct making {
@@ -27,6 +27,7 @@ typedef struct making {
     cs_sweep                 sweep;
     cs_answers               answers;
     size_t                   start;
+    char                     title[TITLE_BYTES];
     char                    *first_answer; /* owned: the ANSWER of the setting shown first */
     cs_text                  thinned;      /* strings with commas between them */
 } making;
@@ -76,7 +77,7 @@ static void add_head(making *m)
     cs_text *json = json_of(m);
 
     cs_text_add(json, "{\"schema\":1,\"live\":%s", m->asked->is_live ? "true" : "false");
-    add_key(json, "title", m->asked->title);
+    add_key(json, "title", m->title);
     add_key(json, "build", cs_build());
     add_key(json, "command", m->asked->command);
     add_looks(m);
@@ -435,27 +436,6 @@ static const char *title_of(const char *algorithm)
     return look->algorithm != NULL ? look->title : algorithm;
 }
 
-/* The setting like this one in which nothing is broken; n_settings: none. */
-static size_t healthy_setting(const cs_sweep *s, size_t setting)
-{
-    for (size_t d = 0; d < s->n_dims; d++) {
-        if (strcmp(s->dims[d].name, "faults") != 0) {
-            continue;
-        }
-        for (size_t k = 0; k < s->n_settings; k++) {
-            bool fits = strcmp(s->dims[d].words[s->index[k * s->n_dims + d]], "no NIC broken") == 0;
-            for (size_t i = 0; i < s->n_dims; i++) {
-                fits = fits &&
-                       (i == d || s->index[k * s->n_dims + i] == s->index[setting * s->n_dims + i]);
-            }
-            if (fits && k != setting) {
-                return k;
-            }
-        }
-    }
-    return s->n_settings;
-}
-
 /* A run that is wanted, and its place among those that are there. */
 typedef struct view_run {
     size_t setting, algorithm;
@@ -533,7 +513,7 @@ static cs_status add_runs(making *m, cs_error *err)
     if (best == s->n_algorithms || cs_data_find(m->data, "scenario") == NULL) {
         return CS_OK;
     }
-    healthy      = healthy_setting(s, m->start);
+    healthy      = cs_answer_before(s, m->start);
     size_t shown = base < s->n_algorithms ? base : best;
     if (healthy < s->n_settings && cs_sweep_state(s, healthy, shown) != CS_CELL_NONE) {
         wanted[n++] = (view_run){healthy, shown, -1};
@@ -620,7 +600,7 @@ static void add_scenario(making *m)
 {
     cs_text html = {0};
 
-    cs_html_text(&html, m->asked->title);
+    cs_html_text(&html, m->title);
     if (m->asked->description != NULL) {
         cs_text_add(&html, ": ");
         cs_html_text(&html, m->asked->description);
@@ -790,8 +770,8 @@ static void add_header(making *m)
 
     cs_page_number(CS_PAGE_COUNT, (double)a->n_run, run);
     cs_page_number(CS_PAGE_COUNT, (double)a->n_verified, verified);
-    cs_html_text(&m->report->title, m->asked->title);
-    cs_html_text(out, m->asked->title);
+    cs_html_text(&m->report->title, m->title);
+    cs_html_text(out, m->title);
     if (a->n_verified == 0) {
         cs_text_add(out, " <i>%s schedule%s, not verified</i>", run, a->n_run == 1 ? "" : "s");
     } else if (a->n_verified == a->n_run) {
@@ -799,6 +779,40 @@ static void add_header(making *m)
     } else {
         cs_text_add(out, " <i>%s of %s schedules verified</i>", verified, run);
     }
+}
+
+/* "8 to 64 GPUs", "1 GiB" */
+static void add_range(const making *m, const char *name, cs_page_unit unit, const char *behind,
+                      char *text, size_t bytes)
+{
+    const cs_data_column *c = cs_data_find(m->data, name);
+    double               *values;
+    size_t                n = c != NULL && !c->has_words ? cs_data_values(m->data, c, NULL, 0) : 0;
+    char                  first[CS_PAGE_NUMBER_BYTES], last[CS_PAGE_NUMBER_BYTES];
+
+    values = n > 0 ? CS_NEW(double, n) : NULL;
+    if (values == NULL) {
+        return;
+    }
+    (void)cs_data_values(m->data, c, values, n);
+    cs_page_number(unit, values[0], first);
+    cs_page_number(unit, values[n - 1], last);
+    size_t used = strlen(text);
+    (void)snprintf(text + used, bytes - used, n > 1 ? ", %s to %s%s" : ", %s%.0s%s", first, last,
+                   behind);
+    cs_free(values);
+}
+
+/* What the page is called: as it was asked for, or "AllReduce, 8 to 64 GPUs, 1 GiB". */
+static void choose_title(making *m)
+{
+    if (m->asked->title != NULL) {
+        (void)snprintf(m->title, sizeof m->title, "%.150s", m->asked->title);
+        return;
+    }
+    (void)snprintf(m->title, sizeof m->title, "%s", cs_answer_collective(&m->sweep));
+    add_range(m, "ranks", CS_PAGE_COUNT, " GPUs", m->title, sizeof m->title);
+    add_range(m, "bytes", CS_PAGE_BYTES, "", m->title, sizeof m->title);
 }
 
 /* ---- all of it ---- */
@@ -809,6 +823,7 @@ static cs_status make(making *m, cs_error *err)
     size_t                   most = asked->most_cells > 0 ? asked->most_cells : CS_SWEEP_MOST_CELLS;
 
     CS_TRY(cs_sweep_make(m->data, most, &m->sweep, err));
+    choose_title(m);
     cs_answers_open(&m->answers, &m->sweep, asked->base);
     m->answers.begin = asked->begin;
     m->answers.doubt = asked->doubt;
@@ -872,6 +887,7 @@ cs_status cs_report_before(cs_config *config, cs_error *err)
     if (!cs_config_has(config, "faults") || cs_config_has_axis(config, "faults")) {
         return CS_OK;
     }
+    CS_TRY(cs_config_check(config, err)); /* beside what was before, faults of nothing would run */
     status = cs_config_point(config, 0, &point, err);
     if (status == CS_OK) {
         status = cs_tree_parse(point.data, point.length, "", &tree, err);

@@ -8,7 +8,7 @@
 #include "report/data.h"
 
 typedef struct cs_report_options {
-    const char *title;   /* of the page */
+    const char *title;   /* of the page; NULL: what was run */
     const char *command; /* that makes it again; "" for none */
     const char *base;    /* name of the file that scenarios' files are looked for beside, or "" */
     const char *start;   /* NULL, or "COLUMN=VALUE,.." of the setting that is shown first */
@@ -45,7 +45,8 @@ CS_MUST_CHECK cs_status cs_report_html(const cs_report *report, bool is_live, cs
 const char *cs_report_policy(bool is_live);
 
 /* In front of what is run: where something is broken in all scenarios, sweep over that, too, so
- * that the page has what was before. */
+ * that the page has what was before. An error where no scenario with what is broken can be built.
+ */
 CS_MUST_CHECK cs_status cs_report_before(cs_config *config, cs_error *err);
 
 #endif

@@ -10,10 +10,7 @@ static const char *title_of(const cs_api *api, const cs_config *config)
     const char *name  = cs_config_text(config, "name");
     const char *slash = api->base_path != NULL ? strrchr(api->base_path, '/') : NULL;
 
-    return name != NULL             ? name
-           : api->base_path == NULL ? "collsim"
-           : slash != NULL          ? slash + 1
-                                    : api->base_path;
+    return name != NULL ? name : slash != NULL ? slash + 1 : api->base_path; /* NULL: what is run */
 }
 
 /* The command line that makes the page again. */

@@ -303,6 +303,26 @@ cs_status cs_config_try_case(const cs_config *config, size_t index, cs_case *cas
     return status;
 }
 
+cs_status cs_config_check(const cs_config *config, cs_error *err)
+{
+    enum { MOST_TRIED = 1000 };
+    size_t  n = cs_config_count(config);
+    cs_case c = {0};
+
+    for (size_t i = 0; i < n && i < MOST_TRIED; i++) {
+        cs_error  ignored = {0};
+        cs_status status  = cs_config_try_case(config, i, &c, &ignored);
+        cs_case_free(&c);
+        c = (cs_case){0};
+        if (status == CS_OK) {
+            return CS_OK;
+        }
+    }
+    cs_status status = cs_config_case(config, 0, &c, err);
+    cs_case_free(&c);
+    return status;
+}
+
 cs_status cs_config_case(const cs_config *config, size_t index, cs_case *case_p, cs_error *err)
 {
     json_t   *tree   = NULL;

@@ -95,6 +95,10 @@ CS_MUST_CHECK cs_status cs_config_case(const cs_config *config, size_t index, cs
 CS_MUST_CHECK cs_status cs_config_try_case(const cs_config *config, size_t index, cs_case *case_p,
                                            cs_error *err);
 
+/* Can a scenario be built? CS_OK with the first that can; where none of the first 1,000 can, the
+ * error of the first one, with its place. */
+CS_MUST_CHECK cs_status cs_config_check(const cs_config *config, cs_error *err);
+
 /* Is there a value at a path, from the file or set? Sweeps are not looked at. */
 bool cs_config_has(const cs_config *config, const char *path);
 
