@@ -3,7 +3,7 @@
 # includes only what is below it is what scripts/check_layers checks. Hidden is what CS_API does not
 # name: the program and the tests, which use more, are linked with the static library.
 file(GLOB_RECURSE library_sources CONFIGURE_DEPENDS sim/*.c algorithms/*.c models/*.c traces/*.c)
-list(FILTER library_sources EXCLUDE REGEX "/sim/cli/|/sim/serve/serve\\.c$|/sim/doc/|/sim/campaign/mpi/|/traces/capture/")
+list(FILTER library_sources EXCLUDE REGEX "/sim/cli/|/sim/serve/(serve|worker)\\.c$|/sim/doc/|/sim/campaign/mpi/|/traces/capture/")
 include(CsPage)
 add_library(cs_objects OBJECT ${library_sources})
 set_target_properties(cs_objects cs_build PROPERTIES POSITION_INDEPENDENT_CODE ON)
