@@ -823,7 +823,7 @@ static uint32_t switches_a_box(uint32_t n, double most)
 {
     uint32_t each = 1;
 
-    while (each < n && (n % each != 0 || n / each > most)) {
+    while (each < n && (n % each != 0 || (double)n / each > most)) {
         each++;
     }
     return each;

@@ -520,6 +520,9 @@ static cs_status apply_parts(cs_config *config, const cs_setting *how, const cha
 
 bool cs_setting_sweeps(const cs_setting *how, const char *text)
 {
+    if (text == NULL) {
+        return false;
+    }
     const char *value  = how->form == CS_SET_PARTS ? strchr(text, '=') : text;
     size_t      length = value != NULL ? strcspn(value, "@") : 0;
 
