@@ -424,6 +424,11 @@ Test(report, refuses_what_it_cannot_show)
     cs_report_free(&report);
     cs_data_free(&data);
     err = (cs_error){0};
+    take(&data, "[{\".exposed_s\":1,\"ranks\":8}]"); /* which ends as the name does */
+    cr_expect_eq(cs_report_make(&data, &options, &report, &err), CS_EINVAL);
+    cs_report_free(&report);
+    cs_data_free(&data);
+    err = (cs_error){0};
     take(&data, "[{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"exposed_s\":1},"
                 "{\"a\":2,\"b\":2,\"c\":2,\"d\":2,\"e\":2,\"f\":2,\"g\":2,\"exposed_s\":1}]");
     cr_expect_eq(cs_report_make(&data, &options, &report, &err), CS_EINVAL);
