@@ -846,7 +846,7 @@ cs_status cs_answer_text(const cs_answers *a, size_t setting, const char *text, 
             continue;
         }
         length = text[0] == '{' ? strcspn(text, "}") : 0;
-        if (length > 1 && length < sizeof place) {
+        if (length > 1 && text[length] == '}' && length < sizeof place) {
             (void)snprintf(place, sizeof place, "%.*s", (int)length - 1, text + 1);
             char *colon = strchr(place, ':');
             if (colon != NULL) {
