@@ -244,6 +244,11 @@ cs_status cs_sweep_make(const cs_data *data, size_t most_cells, cs_sweep *s, cs_
     }
     cs_status status = fill(s, rows, n, err);
     cs_free(rows);
+    if (status == CS_OK && s->n_settings == 0) {
+        status = CS_FAIL(err, CS_EINVAL, "--where",
+                         "no row has a value of every input that varies: choose rows with --where "
+                         "COLUMN=VALUE");
+    }
     if (status == CS_OK) {
         thin(s, most_cells);
     }
