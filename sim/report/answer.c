@@ -10,7 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PART_BYTES = 256, SENTENCE_BYTES = 1536, KEY_BYTES = 160 };
+enum { PART_BYTES = 256, SENTENCE_BYTES = 1536, KEY_BYTES = 512 };
+
+/* The value of the dim of faults where there are none. */
+#define NO_FAULT "no NIC broken"
 
 /* ---- values of a setting ---- */
 
@@ -201,7 +204,7 @@ static void fault_text(const cs_fault *f, char *text, size_t bytes)
 void cs_answer_faults(const cs_fault *faults, size_t n, char *text, size_t bytes)
 {
     if (n == 0) {
-        (void)snprintf(text, bytes, "no NIC broken");
+        (void)snprintf(text, bytes, NO_FAULT);
     } else if (n == 1) {
         fault_text(&faults[0], text, bytes);
     } else {
@@ -292,11 +295,11 @@ cs_status cs_answers_name_words(cs_answers *a, cs_sweep *s, cs_error *err)
 size_t cs_answer_before(const cs_sweep *s, size_t setting)
 {
     for (size_t d = 0; d < s->n_dims; d++) {
-        if (strcmp(s->dims[d].name, "faults") != 0) {
+        if (strcmp(s->dims[d].name, "faults") != 0 || s->dims[d].words == NULL) {
             continue;
         }
         for (size_t k = 0; k < s->n_settings; k++) {
-            bool fits = strcmp(s->dims[d].words[s->index[k * s->n_dims + d]], "no NIC broken") == 0;
+            bool fits = strcmp(s->dims[d].words[s->index[k * s->n_dims + d]], NO_FAULT) == 0;
             for (size_t i = 0; i < s->n_dims; i++) {
                 fits = fits &&
                        (i == d || s->index[k * s->n_dims + i] == s->index[setting * s->n_dims + i]);
@@ -311,17 +314,25 @@ size_t cs_answer_before(const cs_sweep *s, size_t setting)
 
 /* ---- the sentence ---- */
 
+static const cs_sweep_dim *dim_named(const cs_sweep *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_dims; i++) {
+        if (strcmp(s->dims[i].name, name) == 0) {
+            return &s->dims[i];
+        }
+    }
+    return NULL;
+}
+
 /* "{dim:bytes}", or the number where it is the same everywhere. */
 static void place_text(const cs_sweep *s, const char *name, cs_page_unit unit, double value,
                        char text[PART_BYTES])
 {
     char number[CS_PAGE_NUMBER_BYTES];
 
-    for (size_t i = 0; i < s->n_dims; i++) {
-        if (strcmp(s->dims[i].name, name) == 0) {
-            (void)snprintf(text, PART_BYTES, "{dim:%.200s}", name);
-            return;
-        }
+    if (dim_named(s, name) != NULL) {
+        (void)snprintf(text, PART_BYTES, "{dim:%.200s}", name);
+        return;
     }
     cs_page_number(unit, value, number);
     (void)snprintf(text, PART_BYTES, "%s", number);
@@ -365,16 +376,6 @@ static void delay_text(const cs_sweep *s, double delay_s, char text[PART_BYTES])
     (void)snprintf(text, PART_BYTES, "%s", number);
 }
 
-static const cs_sweep_dim *dim_named(const cs_sweep *s, const char *name)
-{
-    for (size_t i = 0; i < s->n_dims; i++) {
-        if (strcmp(s->dims[i].name, name) == 0) {
-            return &s->dims[i];
-        }
-    }
-    return NULL;
-}
-
 /* " with NIC 5 of server 3 dead", or nothing. */
 static void broken_text(const cs_sweep *s, const cs_case *c, char text[PART_BYTES])
 {
@@ -386,6 +387,17 @@ static void broken_text(const cs_sweep *s, const cs_case *c, char text[PART_BYTE
     } else if (c != NULL && c->n_faults > 0) {
         cs_answer_faults(c->faults, c->n_faults, faults, sizeof faults);
         (void)snprintf(text, PART_BYTES, " with %s", faults);
+    }
+}
+
+/* Add " of 1 GiB", " on 16 GPUs" to a sentence, where the rows say how many. */
+static void add_known(const cs_sweep *s, const char *name, double value, const char *before,
+                      const char *words, const char *behind, char text[SENTENCE_BYTES])
+{
+    size_t used = strlen(text);
+
+    if (dim_named(s, name) != NULL || !isnan(value)) {
+        (void)snprintf(text + used, SENTENCE_BYTES - used, "%s%s%s", before, words, behind);
     }
 }
 
@@ -428,8 +440,11 @@ static void begin_text(cs_answers *a, size_t setting, char text[SENTENCE_BYTES])
                        "When all %s GPUs come on time (%s late) to %s of %s%s", ranks, delay,
                        collective_of(s), bytes, broken);
     } else {
-        (void)snprintf(text, SENTENCE_BYTES, "For %s of %s on %s GPUs%s", collective_of(s), bytes,
-                       ranks, broken);
+        (void)snprintf(text, SENTENCE_BYTES, "For %s", collective_of(s));
+        add_known(s, "bytes", a->bytes, " of ", bytes, "", text);
+        add_known(s, "ranks", a->ranks, " on ", ranks, " GPUs", text);
+        size_t used = strlen(text);
+        (void)snprintf(text + used, SENTENCE_BYTES - used, "%s", broken);
     }
 }
 
@@ -478,6 +493,7 @@ static size_t next_best(cs_answers *a, size_t setting)
 
 /* What is said of a setting. */
 typedef struct verdict {
+    size_t      place;                     /* of the best; n_algorithms: none */
     const char *kind, *best, *base, *next; /* names of algorithms, or NULL */
     const char *presumes; /* the one with the least critical delay that is known, or NULL */
     const char *wrong;    /* what is wrong with a schedule, or why nothing ran */
@@ -522,7 +538,7 @@ static verdict judge(cs_answers *a, size_t setting)
     const cs_sweep *s    = a->sweep;
     const cs_case  *c    = conditions(a, setting);
     size_t          best = cs_answer_best(s, setting), base = algorithm_named(s, a->baseline);
-    verdict         v = {.kind = "run", .gain = 0};
+    verdict         v = {.place = best, .kind = "run", .gain = 0};
 
     v.is_late = a->begin != NULL || (c != NULL && cs_last_arrival(&c->job.scenario) > 0);
     find_presuming(s, setting, &v);
@@ -618,59 +634,67 @@ static void add_because(const verdict *v, bool has_bound, cs_text *out)
     cs_text_add(out, has_bound ? " No schedule can be faster than {bound}." : "");
 }
 
-static void add_tile(cs_text *json, bool is_first, const char *value, const char *text)
+/* Add the JSON string of a text with an algorithm's name in the place of "%s". */
+static void add_named(cs_text *json, const char *form, const char *algorithm)
 {
+    cs_text     words = {0};
+    const char *place = strstr(form, "%s");
+
+    if (place != NULL) {
+        cs_text_add_bytes(&words, form, (size_t)(place - form));
+        cs_text_add(&words, "%s", algorithm);
+    }
+    cs_text_add(&words, "%s", place != NULL ? place + 2 : form);
+    cs_text_add_json_string(json, words.data);
+    json->failed = json->failed || words.failed;
+    cs_text_free(&words);
+}
+
+/* A tile: a value of one algorithm, and words about another or the same. */
+static void add_tile(cs_text *json, const char *value, const char *of, const char *text,
+                     const char *about)
+{
+    bool is_first = json->length > 0 && json->data[json->length - 1] == '[';
+
     cs_text_add(json, is_first ? "[" : ",[");
-    cs_text_add_json_string(json, value);
+    add_named(json, value, of);
     cs_text_add(json, ",");
-    cs_text_add_json_string(json, text);
+    add_named(json, text, about);
     cs_text_add(json, "]");
 }
 
 /* How the best compares with what runs if nobody chooses, and with the bound. */
 static void add_best_tiles(const verdict *v, bool has_bound, bool has_gap, cs_text *json)
 {
-    char value[PART_BYTES], text[PART_BYTES];
-
     if (v->base != NULL && strcmp(v->kind, "alone") != 0) {
-        (void)snprintf(value, sizeof value, "{gain:%.60s}", v->best);
-        (void)snprintf(text, sizeof text, "faster than {name:%.60s}, which runs if nobody chooses",
-                       v->base);
+        add_tile(json, "{gain:%s}", v->best, "faster than {name:%s}, which runs if nobody chooses",
+                 v->base);
     } else {
-        (void)snprintf(value, sizeof value, "{time:%.60s}", v->best);
-        (void)snprintf(text, sizeof text, "exposed time of {name:%.60s}, from the last arrival on",
-                       v->best);
+        add_tile(json, "{time:%s}", v->best, "exposed time of {name:%s}, from the last arrival on",
+                 v->best);
     }
-    add_tile(json, true, value, text);
     if (has_bound) {
-        (void)snprintf(value, sizeof value, "{above:%.60s}", v->best);
-        (void)snprintf(text, sizeof text,
-                       "above the proven bound: at most {left:%.60s} is left to gain", v->best);
-        add_tile(json, false, value, text);
+        add_tile(json, "{above:%s}", v->best,
+                 "above the proven bound: at most {left:%s} is left to gain", v->best);
     }
     if (v->presumes != NULL) {
-        (void)snprintf(value, sizeof value, "{critical:%.60s}", v->presumes);
-        (void)snprintf(text, sizeof text,
-                       "is the critical delay: a GPU that is later makes {name:%.60s} pay",
-                       v->presumes);
-        add_tile(json, false, value, text);
+        add_tile(json, "{critical:%s}", v->presumes,
+                 "is the critical delay: a GPU that is later makes {name:%s} pay", v->presumes);
     } else if (has_gap) {
-        (void)snprintf(value, sizeof value, "{gap:%.60s}", v->best);
-        (void)snprintf(text, sizeof text, "elapsed time over the bound, from the first arrival on");
-        add_tile(json, false, value, text);
+        add_tile(json, "{gap:%s}", v->best,
+                 "elapsed time over the bound, from the first arrival on", v->best);
     }
 }
 
 static void add_tiles(const cs_answers *a, const verdict *v, size_t setting, cs_text *json)
 {
-    const cs_sweep *s    = a->sweep;
-    size_t          best = cs_answer_best(s, setting);
+    const cs_sweep *s = a->sweep;
     char            value[PART_BYTES], text[PART_BYTES], number[CS_PAGE_NUMBER_BYTES];
 
     cs_text_add(json, "\"tiles\":[");
     if (v->best != NULL && a->doubt == NULL) {
-        add_best_tiles(v, !isnan(cs_answer_bound_s(s, setting, best)),
-                       !isnan(cs_sweep_at(s, setting, best, column(s, "gap"))), json);
+        add_best_tiles(v, !isnan(cs_answer_bound_s(s, setting, v->place)),
+                       !isnan(cs_sweep_at(s, setting, v->place, column(s, "gap"))), json);
     }
     cs_page_number(CS_PAGE_COUNT, (double)(a->n_verified > 0 ? a->n_verified : a->n_run), number);
     (void)snprintf(value, sizeof value, "%s%s", number, a->n_verified == a->n_run ? " ✓" : "");
@@ -681,7 +705,7 @@ static void add_tiles(const cs_answers *a, const verdict *v, size_t setting, cs_
                    : a->n_verified == 0 ? "schedules replayed, not checked"
                                         : "of %s schedules were checked and are right",
                    number);
-    add_tile(json, v->best == NULL || a->doubt != NULL, value, text);
+    add_tile(json, value, "", text, "");
     cs_text_add(json, "]");
 }
 
@@ -715,16 +739,14 @@ cs_status cs_answer_json(cs_answers *a, size_t setting, cs_text *json, cs_error 
 
     begin_text(a, setting, begin);
     add_sentence(&v, begin, a->doubt != NULL, &sentence);
-    size_t best = cs_answer_best(a->sweep, setting);
     if (a->doubt != NULL && v.best != NULL) {
         cs_text_add(&because,
                     "On the model {name:%s} is the fastest: it ends {time:%s} after the "
                     "last GPU has come.",
                     v.best, v.best);
     } else {
-        add_because(
-            &v, best < a->sweep->n_algorithms && !isnan(cs_answer_bound_s(a->sweep, setting, best)),
-            &because);
+        add_because(&v, v.best != NULL && !isnan(cs_answer_bound_s(a->sweep, setting, v.place)),
+                    &because);
     }
     add_before(a, setting, &v, &because);
     if (a->doubt != NULL) {
@@ -789,7 +811,7 @@ static void fill_value(const cs_answers *a, size_t setting, const char *kind, si
     if (strcmp(kind, "time") == 0) {
         cs_page_number(CS_PAGE_S, time_s, text);
     } else if (strcmp(kind, "elapsed") == 0) {
-        cs_page_number(CS_PAGE_S, cs_sweep_at(s, setting, algorithm, column(s, "elapsed_s")), text);
+        cs_page_number(CS_PAGE_S, cs_sweep_at(s, setting, algorithm, s->elapsed), text);
     } else if (strcmp(kind, "critical") == 0) {
         cs_page_number(CS_PAGE_S, cs_sweep_at(s, setting, algorithm, column(s, "critical_delay_s")),
                        text);

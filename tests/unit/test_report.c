@@ -335,6 +335,47 @@ static json_t *make(const cs_data *data, cs_report_options options, cs_report *r
     return tree;
 }
 
+Test(report, what_rows_do_not_say_is_not_said)
+{
+    cs_data    data    = {0};
+    cs_sweep   s       = {0};
+    cs_answers answers = {0};
+
+    take(&data, "[{\"algorithm\":\"ring\",\"faults\":1,\"exposed_s\":1e-3},"
+                "{\"algorithm\":\"ring\",\"faults\":2,\"exposed_s\":2e-3}]");
+    sweep_of(&data, 1000, &s);
+    cs_answers_open(&answers, &s, "");
+    cr_expect_eq(cs_answer_before(&s, 0), s.n_settings, "numbers are no faults in words");
+    cr_expect(strncmp(said(&answers, 0, "sentence"), "For a collective with ", 22) == 0, "%s",
+              said(&answers, 0, "sentence"));
+    cs_answers_close(&answers);
+    cs_sweep_free(&s);
+    cs_data_free(&data);
+}
+
+Test(report, long_names_are_whole_in_tiles)
+{
+    char       json[700], name[201];
+    cs_data    data    = {0};
+    cs_sweep   s       = {0};
+    cs_answers answers = {0};
+
+    memset(name, 'x', 200);
+    name[200] = '\0';
+    (void)snprintf(json, sizeof json, "[{\"algorithm\":\"%s\",\"exposed_s\":1e-3}]", name);
+    take(&data, json);
+    sweep_of(&data, 1000, &s);
+    cs_answers_open(&answers, &s, "");
+    json_t     *answer = answer_of(&answers, 0);
+    const char *value =
+        json_string_value(json_array_get(json_array_get(json_object_get(answer, "tiles"), 0), 0));
+    cr_expect(strlen(value) == 207 && strncmp(value, "{time:xx", 8) == 0, "%s", value);
+    json_decref(answer);
+    cs_answers_close(&answers);
+    cs_sweep_free(&s);
+    cs_data_free(&data);
+}
+
 Test(report, the_data_name_all_that_the_page_shows)
 {
     cs_data   data   = {0};
