@@ -210,23 +210,17 @@ bool cs_field_takes(const cs_field *row, double value)
     return (row->is_above ? value > least : value >= least) && value <= cs_field_most(row);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), end_length = strlen(end);
-    return length > end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 /* The unit that the name of a number ends in. */
 static cs_unit unit_of_name(const cs_field *row)
 {
     if (!is_number(row)) {
         return CS_UNIT_NONE;
     }
-    return ends_with(row->name, "_bytes") ? CS_UNIT_SIZE
-           : is_whole(row)                ? CS_UNIT_NONE
-           : ends_with(row->name, "_Bps") ? CS_UNIT_RATE
-           : ends_with(row->name, "_s")   ? CS_UNIT_TIME
-                                          : CS_UNIT_NONE;
+    return cs_ends_in(row->name, "_bytes") ? CS_UNIT_SIZE
+           : is_whole(row)                 ? CS_UNIT_NONE
+           : cs_ends_in(row->name, "_Bps") ? CS_UNIT_RATE
+           : cs_ends_in(row->name, "_s")   ? CS_UNIT_TIME
+                                           : CS_UNIT_NONE;
 }
 
 cs_unit cs_field_unit(const cs_field *row)

@@ -185,6 +185,13 @@ void cs_text_add_csv_field(cs_text *text, const char *field)
     cs_text_add_bytes(text, "\"", 1);
 }
 
+bool cs_ends_in(const char *text, const char *end)
+{
+    size_t length = strlen(text), behind = strlen(end);
+
+    return length >= behind && strcmp(text + length - behind, end) == 0;
+}
+
 cs_status cs_text_status(const cs_text *text, cs_error *err)
 {
     if (text->failed) {

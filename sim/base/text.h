@@ -42,6 +42,9 @@ void cs_text_add_csv_field(cs_text *text, const char *field);
  * is cut between characters. */
 void cs_plain_text(char *to, size_t bytes, const char *from);
 
+/* Are the last letters of a text these? */
+bool cs_ends_in(const char *text, const char *end);
+
 /* CS_ENOMEM if memory ran out, else CS_OK. */
 cs_status cs_text_status(const cs_text *text, cs_error *err);
 

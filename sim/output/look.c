@@ -57,6 +57,12 @@ const cs_look *cs_look_of(const char *algorithm)
     return &cs_looks[i];
 }
 
+const char *cs_look_title(const char *algorithm)
+{
+    const cs_look *look = cs_look_of(algorithm);
+    return look->algorithm != NULL ? look->title : algorithm;
+}
+
 uint32_t cs_look_mix(uint32_t colour, uint32_t ground, double strength)
 {
     uint32_t mixed = 0;

@@ -25,6 +25,9 @@ extern const cs_look cs_looks[];
 /* The look of an algorithm; one for all others where it is not known. O(looks). */
 const cs_look *cs_look_of(const char *algorithm);
 
+/* What an algorithm is called in words; its name where it is not known. O(looks). */
+const char *cs_look_title(const char *algorithm);
+
 /* What stands for lower bounds, in every picture. */
 #define CS_LOOK_INK  "#16191D"
 #define CS_LOOK_GRID "#DAD8D4"

@@ -61,12 +61,6 @@ static size_t algorithm_named(const cs_sweep *s, const char *name)
     return a;
 }
 
-static const char *title_of(const char *algorithm)
-{
-    const cs_look *look = cs_look_of(algorithm);
-    return look->algorithm != NULL ? look->title : algorithm;
-}
-
 /* ---- conditions ---- */
 
 cs_status cs_answer_case(const cs_answers *a, size_t setting, size_t algorithm, cs_case *c,
@@ -216,13 +210,13 @@ void cs_answer_faults(const cs_fault *faults, size_t n, char *text, size_t bytes
 static void late_text(const cs_scenario *scenario, char *text, size_t bytes)
 {
     uint32_t n_late = 0, late = 0, n = scenario->cluster.n_ranks;
-    char     delay[CS_PAGE_NUMBER_BYTES];
+    char     delay[CS_QUANTITY_BYTES];
 
     for (uint32_t r = 0; r < n; r++) {
         n_late += cs_arrival(scenario, r) > 0;
         late = cs_arrival(scenario, r) > 0 ? r : late;
     }
-    cs_page_number(CS_PAGE_S, cs_last_arrival(scenario), delay);
+    cs_quantity_text(CS_QUANTITY_S, cs_last_arrival(scenario), delay);
     if (n_late == 0) {
         (void)snprintf(text, bytes, "on time");
     } else if (n_late == 1) {
@@ -325,16 +319,16 @@ static const cs_sweep_dim *dim_named(const cs_sweep *s, const char *name)
 }
 
 /* "{dim:bytes}", or the number where it is the same everywhere. */
-static void place_text(const cs_sweep *s, const char *name, cs_page_unit unit, double value,
+static void place_text(const cs_sweep *s, const char *name, cs_quantity unit, double value,
                        char text[PART_BYTES])
 {
-    char number[CS_PAGE_NUMBER_BYTES];
+    char number[CS_QUANTITY_BYTES];
 
     if (dim_named(s, name) != NULL) {
         (void)snprintf(text, PART_BYTES, "{dim:%.200s}", name);
         return;
     }
-    cs_page_number(unit, value, number);
+    cs_quantity_text(unit, value, number);
     (void)snprintf(text, PART_BYTES, "%s", number);
 }
 
@@ -364,7 +358,7 @@ const char *cs_answer_collective(const cs_sweep *s)
 /* The delay of the one late rank: a place, where it is a dim. */
 static void delay_text(const cs_sweep *s, double delay_s, char text[PART_BYTES])
 {
-    char number[CS_PAGE_NUMBER_BYTES];
+    char number[CS_QUANTITY_BYTES];
 
     for (size_t i = 0; i < s->n_dims; i++) {
         if (is_delay(&s->dims[i])) {
@@ -372,7 +366,7 @@ static void delay_text(const cs_sweep *s, double delay_s, char text[PART_BYTES])
             return;
         }
     }
-    cs_page_number(CS_PAGE_S, delay_s, number);
+    cs_quantity_text(CS_QUANTITY_S, delay_s, number);
     (void)snprintf(text, PART_BYTES, "%s", number);
 }
 
@@ -414,8 +408,8 @@ static void begin_text(cs_answers *a, size_t setting, char text[SENTENCE_BYTES])
         (void)snprintf(text, SENTENCE_BYTES, "%s", a->begin);
         return;
     }
-    place_text(s, "ranks", CS_PAGE_COUNT, a->ranks, ranks);
-    place_text(s, "bytes", CS_PAGE_BYTES, a->bytes, bytes);
+    place_text(s, "ranks", CS_QUANTITY_COUNT, a->ranks, ranks);
+    place_text(s, "bytes", CS_QUANTITY_SIZE, a->bytes, bytes);
     broken_text(s, c, broken);
     for (uint32_t r = 0; r < n; r++) {
         n_late += cs_arrival(&c->job.scenario, r) > 0;
@@ -689,16 +683,17 @@ static void add_best_tiles(const verdict *v, bool has_bound, bool has_gap, cs_te
 static void add_tiles(const cs_answers *a, const verdict *v, size_t setting, cs_text *json)
 {
     const cs_sweep *s = a->sweep;
-    char            value[PART_BYTES], text[PART_BYTES], number[CS_PAGE_NUMBER_BYTES];
+    char            value[PART_BYTES], text[PART_BYTES], number[CS_QUANTITY_BYTES];
 
     cs_text_add(json, "\"tiles\":[");
     if (v->best != NULL && a->doubt == NULL) {
         add_best_tiles(v, !isnan(cs_answer_bound_s(s, setting, v->place)),
                        !isnan(cs_sweep_at(s, setting, v->place, column(s, "gap"))), json);
     }
-    cs_page_number(CS_PAGE_COUNT, (double)(a->n_verified > 0 ? a->n_verified : a->n_run), number);
+    cs_quantity_text(CS_QUANTITY_COUNT, (double)(a->n_verified > 0 ? a->n_verified : a->n_run),
+                     number);
     (void)snprintf(value, sizeof value, "%s%s", number, a->n_verified == a->n_run ? " ✓" : "");
-    cs_page_number(CS_PAGE_COUNT, (double)a->n_run, number);
+    cs_quantity_text(CS_QUANTITY_COUNT, (double)a->n_run, number);
     (void)snprintf(text, sizeof text,
                    a->n_verified == a->n_run
                        ? "schedules replayed and each checked, contribution by contribution"
@@ -716,7 +711,7 @@ static void add_before(const cs_answers *a, size_t setting, const verdict *v, cs
     size_t          before    = cs_answer_before(s, setting);
     const char     *name      = v->base != NULL ? v->base : v->best;
     size_t          algorithm = algorithm_named(s, name);
-    char            time[CS_PAGE_NUMBER_BYTES], more[CS_PAGE_NUMBER_BYTES];
+    char            time[CS_QUANTITY_BYTES], more[CS_QUANTITY_BYTES];
 
     if (before == s->n_settings || algorithm == s->n_algorithms || v->wrong != NULL) {
         return;
@@ -725,8 +720,8 @@ static void add_before(const cs_answers *a, size_t setting, const verdict *v, cs
     if (!(was_s > 0)) {
         return;
     }
-    cs_page_number(CS_PAGE_S, was_s, time);
-    cs_page_percent(is_s / was_s - 1, more);
+    cs_quantity_text(CS_QUANTITY_S, was_s, time);
+    cs_percent_text(is_s / was_s - 1, more);
     cs_text_add(out, " With nothing broken {name:%s} takes %s: the fault costs it %s.", name, time,
                 more);
 }
@@ -806,24 +801,25 @@ static void fill_value(const cs_answers *a, size_t setting, const char *kind, si
     double          time_s  = exposed_s(s, setting, algorithm);
     double          bound_s = cs_answer_bound_s(s, setting, algorithm);
     size_t          base    = algorithm_named(s, a->baseline);
-    char            text[CS_PAGE_NUMBER_BYTES];
+    char            text[CS_QUANTITY_BYTES];
 
     if (strcmp(kind, "time") == 0) {
-        cs_page_number(CS_PAGE_S, time_s, text);
+        cs_quantity_text(CS_QUANTITY_S, time_s, text);
     } else if (strcmp(kind, "elapsed") == 0) {
-        cs_page_number(CS_PAGE_S, cs_sweep_at(s, setting, algorithm, s->elapsed), text);
+        cs_quantity_text(CS_QUANTITY_S, cs_sweep_at(s, setting, algorithm, s->elapsed), text);
     } else if (strcmp(kind, "critical") == 0) {
-        cs_page_number(CS_PAGE_S, cs_sweep_at(s, setting, algorithm, column(s, "critical_delay_s")),
-                       text);
+        cs_quantity_text(CS_QUANTITY_S,
+                         cs_sweep_at(s, setting, algorithm, column(s, "critical_delay_s")), text);
     } else if (strcmp(kind, "gap") == 0) {
-        cs_page_number(CS_PAGE_RATIO, cs_sweep_at(s, setting, algorithm, column(s, "gap")), text);
+        cs_quantity_text(CS_QUANTITY_RATIO, cs_sweep_at(s, setting, algorithm, column(s, "gap")),
+                         text);
     } else if (strcmp(kind, "above") == 0) {
-        cs_page_percent(time_s / bound_s - 1, text);
+        cs_percent_text(time_s / bound_s - 1, text);
     } else if (strcmp(kind, "left") == 0) {
-        cs_page_percent(1 - bound_s / time_s, text);
+        cs_percent_text(1 - bound_s / time_s, text);
     } else {
         double base_s = base < s->n_algorithms ? exposed_s(s, setting, base) : (double)NAN;
-        cs_page_percent(1 - time_s / base_s, text);
+        cs_percent_text(1 - time_s / base_s, text);
     }
     cs_html_text(html, text);
 }
@@ -833,23 +829,23 @@ static void fill_place(const cs_answers *a, size_t setting, const char *kind, co
 {
     const cs_sweep *s         = a->sweep;
     size_t          algorithm = algorithm_named(s, name), best = cs_answer_best(s, setting);
-    char            text[CS_PAGE_NUMBER_BYTES];
+    char            text[CS_QUANTITY_BYTES];
 
     if (strcmp(kind, "dim") == 0) {
         fill_dim(s, setting, name, html);
     } else if (strcmp(kind, "bound") == 0) {
-        cs_page_number(CS_PAGE_S,
-                       best < s->n_algorithms ? cs_answer_bound_s(s, setting, best) : (double)NAN,
-                       text);
+        cs_quantity_text(CS_QUANTITY_S,
+                         best < s->n_algorithms ? cs_answer_bound_s(s, setting, best) : (double)NAN,
+                         text);
         cs_html_text(html, text);
     } else if (strcmp(kind, "run") == 0) {
         cs_text_add(html, "<b class=\"run\" data-algorithm=\"");
         cs_html_text(html, name);
         cs_text_add(html, "\">");
-        cs_html_text(html, title_of(name));
+        cs_html_text(html, cs_look_title(name));
         cs_text_add(html, "</b>");
     } else if (strcmp(kind, "name") == 0) {
-        cs_html_text(html, title_of(name));
+        cs_html_text(html, cs_look_title(name));
     } else if (algorithm < s->n_algorithms) {
         fill_value(a, setting, kind, algorithm, html);
     }

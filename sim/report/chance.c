@@ -7,6 +7,7 @@
 #include "campaign/montecarlo.h"
 #include "report/data.h"
 #include "report/pack.h"
+#include "report/quantity.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -19,9 +20,9 @@
 
 static void add_time(cs_text *text, double time_s)
 {
-    char words[CS_DATA_TEXT_BYTES];
+    char words[CS_QUANTITY_BYTES];
 
-    cs_data_text("time_s", time_s, words);
+    cs_quantity_brief(CS_QUANTITY_S, time_s, words);
     cs_text_add(text, "%s", words);
 }
 

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 30 };
+enum { MOST_BYTES = 1 << 30, TITLE_BYTES = 64 };
 
 #define ACCEPTED                                                                             \
     "accepted are results (a database of 'collsim sweep', a CSV whose first line names its " \
@@ -43,13 +43,6 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
     return false;
 }
 
-static bool ends_in(const char *name, const char *end)
-{
-    size_t length = strlen(name), behind = strlen(end);
-
-    return length >= behind && strcmp(name + length - behind, end) == 0;
-}
-
 /* Of a swept key "cluster.topology.uplink_bandwidth_Bps": "uplink bandwidth"; where its last part
  * says nothing by itself, with the one before it: "nic bandwidth". */
 static void key_title(const char *name, char *title, size_t bytes)
@@ -60,7 +53,7 @@ static void key_title(const char *name, char *title, size_t bytes)
 
     (void)snprintf(title, bytes, "%s", last);
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (ends_in(title, units[i])) {
+        if (cs_ends_in(title, units[i])) {
             title[strlen(title) - strlen(units[i])] = '\0';
             break;
         }
@@ -108,7 +101,7 @@ static void title_of(const char *column, char *text, size_t bytes)
             return;
         }
     }
-    if (strncmp(column, "arrivals.late[", 14) == 0 && ends_in(column, "delay_s")) {
+    if (strncmp(column, "arrivals.late[", 14) == 0 && cs_ends_in(column, "delay_s")) {
         (void)snprintf(text, bytes, "delay of the late GPU");
     } else if (strchr(column, '.') != NULL) {
         key_title(column, text, bytes);
@@ -132,7 +125,7 @@ static cs_data_column *column_for(cs_data *data, const char *name)
         return NULL;
     }
     cs_data_column *column = &data->columns[data->n_columns];
-    char            title[CS_DATA_TEXT_BYTES];
+    char            title[TITLE_BYTES];
     title_of(name, title, sizeof title);
     column->name   = cs_arena_strdup(&data->arena, name);
     column->title  = cs_arena_strdup(&data->arena, title);
@@ -667,10 +660,10 @@ cs_status cs_data_parse(const char *name, const char *text, const char *option, 
 {
     uint64_t bytes = 0;
 
-    if (ends_in(name, "_s")) {
+    if (cs_ends_in(name, "_s")) {
         return cs_parse_time(text, value_p, option, err);
     }
-    if (ends_in(name, "bytes")) {
+    if (cs_ends_in(name, "bytes")) {
         CS_TRY(cs_parse_bytes(text, &bytes, option, err));
         *value_p = (double)bytes;
         return CS_OK;
@@ -713,27 +706,4 @@ cs_status cs_data_keep(cs_data *data, const char *condition, const char *option,
     data->n_rows = kept;
     return kept > 0 ? CS_OK
                     : CS_FAIL(err, CS_EINVAL, option, "no row has %s: none is left", condition);
-}
-
-void cs_data_text(const char *column, double value, char text[CS_DATA_TEXT_BYTES])
-{
-    static const char *const sizes[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    static const char *const times[] = {"ns", "µs", "ms", "s"};
-    size_t                   unit    = 0;
-
-    if (ends_in(column, "bytes")) {
-        for (; unit < 4 && value >= 1024; unit++) {
-            value /= 1024;
-        }
-        (void)snprintf(text, CS_DATA_TEXT_BYTES, "%.4g %s", value, sizes[unit]);
-    } else if (ends_in(column, "_s") && !(value > 0)) {
-        (void)snprintf(text, CS_DATA_TEXT_BYTES, "%g", value);
-    } else if (ends_in(column, "_s")) {
-        for (value *= 1e9; unit < 3 && value >= 999.95; unit++) {
-            value /= 1000;
-        }
-        (void)snprintf(text, CS_DATA_TEXT_BYTES, "%.4g %s", value, times[unit]);
-    } else {
-        (void)snprintf(text, CS_DATA_TEXT_BYTES, "%.6g", value);
-    }
 }

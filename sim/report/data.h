@@ -88,10 +88,6 @@ CS_MUST_CHECK cs_status cs_data_parse(const char *name, const char *text, const 
  * other columns where they were not swept, and scenarios are neither. */
 bool cs_data_is_input(const char *name);
 
-/* A number as people read it: "16", "4 MiB", "1.5 ms", by the end of the column's name. */
-enum { CS_DATA_TEXT_BYTES = 64 };
-void cs_data_text(const char *column, double value, char text[CS_DATA_TEXT_BYTES]);
-
 void cs_data_free(cs_data *data);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "report/late.h"
 
-#include "report/number.h"
+#include "report/quantity.h"
 #include "traces/skew.h"
 
 #include <inttypes.h>
@@ -46,10 +46,10 @@ static cs_status make_rows(const cs_arrival_trace *trace, const cs_trace_report 
 
 static void add_begin(const cs_skew *skew, cs_text *begin)
 {
-    char share[CS_PAGE_NUMBER_BYTES], delay[CS_PAGE_NUMBER_BYTES];
+    char share[CS_QUANTITY_BYTES], delay[CS_QUANTITY_BYTES];
 
-    cs_page_percent(skew->last_ratio, share);
-    cs_page_number(CS_PAGE_S, skew->straggler_delay_s.mean.value, delay);
+    cs_percent_text(skew->last_ratio, share);
+    cs_quantity_text(CS_QUANTITY_S, skew->straggler_delay_s.mean.value, delay);
     cs_text_add(begin, "In %zu calls of %u GPUs, GPU %u comes last in %s", skew->n_calls,
                 skew->n_ranks, skew->straggler, share);
     if (skew->straggler_delay_s.mean.value > 0) {
@@ -130,14 +130,14 @@ static void add_policies(const cs_trace_report *report, cs_text *json)
 static void add_doubts(const cs_trace_report *report, cs_text *text)
 {
     double base_s = (double)NAN;
-    char   measured[CS_PAGE_NUMBER_BYTES], predicted[CS_PAGE_NUMBER_BYTES];
+    char   measured[CS_QUANTITY_BYTES], predicted[CS_QUANTITY_BYTES];
 
     for (size_t i = 0; i < report->n_lines; i++) {
         base_s = report->lines[i].is_baseline ? report->lines[i].exposed_s : base_s;
     }
     if (fabs(report->zero_wait_s - base_s) > 0.5 * base_s) { /* no, where one is not known */
-        cs_page_number(CS_PAGE_S, report->zero_wait_s, measured);
-        cs_page_number(CS_PAGE_S, base_s, predicted);
+        cs_quantity_text(CS_QUANTITY_S, report->zero_wait_s, measured);
+        cs_quantity_text(CS_QUANTITY_S, base_s, predicted);
         cs_text_add(text,
                     "Once all ranks were there, a call of the trace took %s, of the model %s: "
                     "the model is not that machine, so what is fastest on it need not be so there "
@@ -153,8 +153,8 @@ static void add_section(const cs_arrival_notes *notes, const cs_trace_report *re
 
     cs_text_add(&text, "%s: %zu calls of %u GPUs.", notes->format, skew->n_calls, skew->n_ranks);
     if (!isnan(skew->repeat_ratio)) {
-        char share[CS_PAGE_NUMBER_BYTES];
-        cs_page_percent(skew->repeat_ratio, share);
+        char share[CS_QUANTITY_BYTES];
+        cs_percent_text(skew->repeat_ratio, share);
         cs_text_add(&text, " The last rank is that of the call before in %s.", share);
     }
     if (doubt->length > 0) {

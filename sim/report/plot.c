@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "output/look.h"
+#include "report/quantity.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #include <string.h>
 
 enum { MOST_TICKS = 12 };
-enum { VALUE_BYTES = 2 * CS_DATA_TEXT_BYTES };
+enum { VALUE_BYTES = 128 };
 enum { MOST_INPUTS = 64, MOST_SERIES = 32, MOST_PANELS = 12, MOST_CELLS = 250000, MOST_NEAR = 256 };
 enum {
     PANEL_WIDTH  = 420,
@@ -251,17 +252,15 @@ static cs_status order_rows(drawing *d, size_t *n_p, cs_error *err)
 /* "16 GPUs", "4 MiB", "delay of the late GPU 1 ms", "ring" */
 static void value_text(const cs_data_column *column, double value, char text[VALUE_BYTES])
 {
-    char number[CS_DATA_TEXT_BYTES];
+    char number[CS_QUANTITY_BYTES];
 
     if (column->has_words) {
         const char *word         = column->words[(size_t)value];
         bool        is_algorithm = strcmp(column->name, "algorithm") == 0;
-        (void)snprintf(text, VALUE_BYTES, "%.100s",
-                       is_algorithm && cs_look_of(word)->algorithm != NULL ? cs_look_of(word)->title
-                                                                           : word);
+        (void)snprintf(text, VALUE_BYTES, "%.100s", is_algorithm ? cs_look_title(word) : word);
         return;
     }
-    cs_data_text(column->name, value, number);
+    cs_quantity_brief(cs_quantity_of(column->name), value, number);
     if (strcmp(column->name, "ranks") == 0) {
         (void)snprintf(text, VALUE_BYTES, "%s GPUs", number);
     } else if (strcmp(column->name, "bytes") == 0) {
@@ -290,32 +289,25 @@ static void common_text(const drawing *d, cs_text *text)
 
 /* ---- axes ---- */
 
-static bool ends_in(const char *name, const char *end)
-{
-    size_t length = strlen(name), behind = strlen(end);
-
-    return length >= behind && strcmp(name + length - behind, end) == 0;
-}
-
 static const double nices[] = {1, 2, 5, 10};
 
 /* Ticks with names at round values: powers of two for whole numbers, 1-2-5 for others. */
 static void add_ticks(const drawing *d, const char *axis, const cs_data_column *c, double low,
                       double high, bool is_log, int most, bool has_names)
 {
-    char   name[CS_DATA_TEXT_BYTES];
+    char   name[CS_QUANTITY_BYTES];
     size_t n = 0;
 
-    if (!is_log && ((!ends_in(c->name, "_s") && !ends_in(c->name, "bytes")) || !(high > 0))) {
+    if (!is_log && ((!cs_ends_in(c->name, "_s") && !cs_ends_in(c->name, "bytes")) || !(high > 0))) {
         cs_text_add(d->out, "set format %s '%s'\n", axis, has_names ? "%g" : "");
         return;
     }
     cs_text_add(d->out, "set %stics (", axis);
-    if (is_log && (ends_in(c->name, "bytes") || strcmp(c->name, "ranks") == 0)) {
+    if (is_log && (cs_ends_in(c->name, "bytes") || strcmp(c->name, "ranks") == 0)) {
         int first = (int)ceil(log2(low) - 1e-9), last = (int)floor(log2(high) + 1e-9);
         int step = (last - first) / most + 1;
         for (int p = first; p <= last; p += step) {
-            cs_data_text(c->name, ldexp(1, p), name);
+            cs_quantity_brief(cs_quantity_of(c->name), ldexp(1, p), name);
             cs_text_add(d->out, "%s'%s' %.17g", n++ > 0 ? ", " : "", has_names ? name : "",
                         ldexp(1, p));
         }
@@ -325,21 +317,21 @@ static void add_ticks(const drawing *d, const char *axis, const cs_data_column *
             for (size_t i = 0; i < (3 * (last - first) > most ? 1 : 3); i++) {
                 double value = nices[i] * pow(10, p);
                 if (value >= low * 0.999 && value <= high * 1.001) {
-                    cs_data_text(c->name, value, name);
+                    cs_quantity_brief(cs_quantity_of(c->name), value, name);
                     cs_text_add(d->out, "%s'%s' %.17g", n++ > 0 ? ", " : "", has_names ? name : "",
                                 value);
                 }
             }
         }
     } else {
-        double unit = ends_in(c->name, "bytes") ? exp2(floor(log2(high / 5)))
-                                                : pow(10, floor(log10(high / 5)));
+        double unit = cs_ends_in(c->name, "bytes") ? exp2(floor(log2(high / 5)))
+                                                   : pow(10, floor(log10(high / 5)));
         for (size_t i = 0; i < 4 && high / unit > 7; i++) {
-            unit *= ends_in(c->name, "bytes") ? 2 : i == 1 ? 2.5 : 2;
+            unit *= cs_ends_in(c->name, "bytes") ? 2 : i == 1 ? 2.5 : 2;
         }
         for (unsigned i = 0; i < MOST_TICKS && i * unit <= high * 1.001; i++) {
             double value = i * unit;
-            cs_data_text(c->name, value, name);
+            cs_quantity_brief(cs_quantity_of(c->name), value, name);
             cs_text_add(d->out, "%s'%s' %.17g", n++ > 0 ? ", " : "", has_names ? name : "", value);
         }
     }
@@ -971,7 +963,7 @@ static const cs_data_column *delay_axis(const drawing *d)
     const cs_data_column *axes[] = {d->y, d->x};
 
     for (int i = 0; i < 2; i++) {
-        if (ends_in(axes[i]->name, "].delay_s")) {
+        if (cs_ends_in(axes[i]->name, "].delay_s")) {
             return axes[i];
         }
     }

@@ -61,8 +61,7 @@ static void add_looks(making *m)
         cs_text_add(json, i > 0 ? "," : "");
         cs_text_add_json_string(json, m->sweep.algorithms[i]);
         cs_text_add(json, ":{\"title\":");
-        cs_text_add_json_string(json,
-                                look->algorithm != NULL ? look->title : m->sweep.algorithms[i]);
+        cs_text_add_json_string(json, cs_look_title(m->sweep.algorithms[i]));
         add_colour(json, "light", look->light);
         add_colour(json, "dark", look->dark);
         add_key(json, "dash", look->dash);
@@ -96,7 +95,7 @@ static void add_dims(making *m)
         cs_text_add(json, i > 0 ? ",{\"name\":" : "{\"name\":");
         cs_text_add_json_string(json, d->name);
         add_key(json, "label", d->label);
-        add_key(json, "unit", cs_page_unit_name(d->unit));
+        add_key(json, "unit", cs_quantity_name(d->unit));
         cs_text_add(json, ",\"values\":[");
         for (size_t k = 0; k < d->n; k++) {
             cs_text_add(json, k > 0 ? "," : "");
@@ -129,7 +128,7 @@ static void add_fixed(making *m)
         cs_text_add_json_string(json, c->name);
         add_key(json, "label", c->title);
         add_key(json, "unit",
-                cs_page_unit_name(c->has_words ? CS_PAGE_WORD : cs_page_unit_of(c->name)));
+                cs_quantity_name(c->has_words ? CS_QUANTITY_WORD : cs_quantity_of(c->name)));
         cs_text_add(json, ",\"value\":");
         if (c->has_words) {
             cs_text_add_json_string(json, c->words[(size_t)value]);
@@ -161,19 +160,19 @@ static cs_status add_settings(making *m, double *scratch, cs_error *err)
 
 /* What the page can show of a cell. */
 typedef struct measure {
-    const char  *name, *label;
-    cs_page_unit unit;
+    const char *name, *label;
+    cs_quantity unit;
 } measure;
 
 static const measure measures[] = {
-    {"exposed_s", "exposed time", CS_PAGE_S},
-    {"elapsed_s", "elapsed time", CS_PAGE_S},
-    {"bound_s", "lower bound of elapsed time", CS_PAGE_S},
-    {"bound_exposed_s", "lower bound", CS_PAGE_S},
-    {"gap", "elapsed time over the bound", CS_PAGE_RATIO},
-    {"busbw_GBps", "bus bandwidth, GB/s", CS_PAGE_NUMBER},
-    {"critical_delay_s", "critical delay", CS_PAGE_S},
-    {"transfers", "transfers", CS_PAGE_COUNT},
+    {"exposed_s", "exposed time", CS_QUANTITY_S},
+    {"elapsed_s", "elapsed time", CS_QUANTITY_S},
+    {"bound_s", "lower bound of elapsed time", CS_QUANTITY_S},
+    {"bound_exposed_s", "lower bound", CS_QUANTITY_S},
+    {"gap", "elapsed time over the bound", CS_QUANTITY_RATIO},
+    {"busbw_GBps", "bus bandwidth, GB/s", CS_QUANTITY_NUMBER},
+    {"critical_delay_s", "critical delay", CS_QUANTITY_S},
+    {"transfers", "transfers", CS_QUANTITY_COUNT},
 };
 
 static cs_status add_measure(making *m, const measure *what, double *scratch, bool is_first,
@@ -191,7 +190,7 @@ static cs_status add_measure(making *m, const measure *what, double *scratch, bo
     }
     cs_text_add(json_of(m), is_first ? "{\"name\":\"%s\"" : ",{\"name\":\"%s\"", what->name);
     add_key(json_of(m), "label", what->label);
-    add_key(json_of(m), "unit", cs_page_unit_name(what->unit));
+    add_key(json_of(m), "unit", cs_quantity_name(what->unit));
     cs_text_add(json_of(m), ",\"values\":");
     CS_TRY(cs_pack(json_of(m), n > MOST_WIDE ? CS_PACK_F32 : CS_PACK_F64, scratch, n, false, err));
     cs_text_add(json_of(m), "}");
@@ -430,12 +429,6 @@ static cs_status add_run(making *m, size_t setting, size_t algorithm, const char
     return status;
 }
 
-static const char *title_of(const char *algorithm)
-{
-    const cs_look *look = cs_look_of(algorithm);
-    return look->algorithm != NULL ? look->title : algorithm;
-}
-
 /* A run that is wanted, and its place among those that are there. */
 typedef struct view_run {
     size_t setting, algorithm;
@@ -446,14 +439,14 @@ typedef struct view_run {
 static void add_view(const making *m, const view_run *run, const view_run *other, bool is_before,
                      cs_text *views)
 {
-    const char *title = title_of(m->sweep.algorithms[run->algorithm]);
+    const char *title = cs_look_title(m->sweep.algorithms[run->algorithm]);
     char        name[WORDS];
 
     if (other == NULL || other->algorithm == run->algorithm) {
         (void)snprintf(name, sizeof name, "%s%.60s", is_before ? "before and after: " : "", title);
     } else {
         (void)snprintf(name, sizeof name, "%.60s and %.60s",
-                       title_of(m->sweep.algorithms[other->algorithm]), title);
+                       cs_look_title(m->sweep.algorithms[other->algorithm]), title);
     }
     cs_text_add(views, "%s{\"name\":", views->length > 0 ? "," : "");
     cs_text_add_json_string(views, name);
@@ -476,7 +469,7 @@ static cs_status add_views(making *m, view_run *wanted, size_t n_wanted, bool ha
     for (size_t i = 0; i < n_wanted; i++) {
         size_t was = n;
         (void)snprintf(title, sizeof title, "%.60s%s",
-                       title_of(m->sweep.algorithms[wanted[i].algorithm]),
+                       cs_look_title(m->sweep.algorithms[wanted[i].algorithm]),
                        has_before && i == 0 ? ", nothing broken" : "");
         CS_TRY(add_run(m, wanted[i].setting, wanted[i].algorithm, title, &n, err));
         wanted[i].place = n > was ? (long)was : -1;
@@ -619,8 +612,8 @@ static void add_scenario(making *m)
             cs_html_text(&html, d->label);
         }
     }
-    char rows[CS_PAGE_NUMBER_BYTES];
-    cs_page_number(CS_PAGE_COUNT, (double)m->data->n_rows, rows);
+    char rows[CS_QUANTITY_BYTES];
+    cs_quantity_text(CS_QUANTITY_COUNT, (double)m->data->n_rows, rows);
     cs_text_add(&html, ", %s row%s", rows, m->data->n_rows == 1 ? "" : "s");
     add_source(m, "Scenario", html.data != NULL ? html.data : "");
     cs_text_free(&html);
@@ -745,10 +738,10 @@ static cs_status add_ranking(making *m, cs_error *err)
                 "<table><thead><tr><th>schedule</th><th>exposed time</th>"
                 "<th>faster than %s</th><th>above the bound</th><th>elapsed / bound</th>"
                 "</tr></thead><tbody>\n",
-                m->answers.baseline != NULL ? title_of(m->answers.baseline) : "-");
+                m->answers.baseline != NULL ? cs_look_title(m->answers.baseline) : "-");
     for (size_t a; (a = next_slower(s, m->start, is_listed)) < s->n_algorithms;) {
         cs_text_add(out, "<tr><th>");
-        cs_html_text(out, title_of(s->algorithms[a]));
+        cs_html_text(out, cs_look_title(s->algorithms[a]));
         cs_text_add(out, "</th>");
         for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
             (void)snprintf(text, sizeof text, "{%s:%.200s}", kinds[k], s->algorithms[a]);
@@ -766,10 +759,10 @@ static void add_header(making *m)
 {
     const cs_answers *a   = &m->answers;
     cs_text          *out = &m->report->header;
-    char              run[CS_PAGE_NUMBER_BYTES], verified[CS_PAGE_NUMBER_BYTES];
+    char              run[CS_QUANTITY_BYTES], verified[CS_QUANTITY_BYTES];
 
-    cs_page_number(CS_PAGE_COUNT, (double)a->n_run, run);
-    cs_page_number(CS_PAGE_COUNT, (double)a->n_verified, verified);
+    cs_quantity_text(CS_QUANTITY_COUNT, (double)a->n_run, run);
+    cs_quantity_text(CS_QUANTITY_COUNT, (double)a->n_verified, verified);
     cs_html_text(&m->report->title, m->title);
     cs_html_text(out, m->title);
     if (a->n_verified == 0) {
@@ -782,21 +775,21 @@ static void add_header(making *m)
 }
 
 /* "8 to 64 GPUs", "1 GiB" */
-static void add_range(const making *m, const char *name, cs_page_unit unit, const char *behind,
+static void add_range(const making *m, const char *name, cs_quantity unit, const char *behind,
                       char *text, size_t bytes)
 {
     const cs_data_column *c = cs_data_find(m->data, name);
     double               *values;
     size_t                n = c != NULL && !c->has_words ? cs_data_values(m->data, c, NULL, 0) : 0;
-    char                  first[CS_PAGE_NUMBER_BYTES], last[CS_PAGE_NUMBER_BYTES];
+    char                  first[CS_QUANTITY_BYTES], last[CS_QUANTITY_BYTES];
 
     values = n > 0 ? CS_NEW(double, n) : NULL;
     if (values == NULL) {
         return;
     }
     (void)cs_data_values(m->data, c, values, n);
-    cs_page_number(unit, values[0], first);
-    cs_page_number(unit, values[n - 1], last);
+    cs_quantity_text(unit, values[0], first);
+    cs_quantity_text(unit, values[n - 1], last);
     size_t used = strlen(text);
     (void)snprintf(text + used, bytes - used, n > 1 ? ", %s to %s%s" : ", %s%.0s%s", first, last,
                    behind);
@@ -811,8 +804,8 @@ static void choose_title(making *m)
         return;
     }
     (void)snprintf(m->title, sizeof m->title, "%s", cs_answer_collective(&m->sweep));
-    add_range(m, "ranks", CS_PAGE_COUNT, " GPUs", m->title, sizeof m->title);
-    add_range(m, "bytes", CS_PAGE_BYTES, "", m->title, sizeof m->title);
+    add_range(m, "ranks", CS_QUANTITY_COUNT, " GPUs", m->title, sizeof m->title);
+    add_range(m, "bytes", CS_QUANTITY_SIZE, "", m->title, sizeof m->title);
 }
 
 /* ---- all of it ---- */

@@ -30,7 +30,7 @@ static cs_status find_dims(cs_sweep *s, cs_error *err)
         cs_sweep_dim *dim = &s->dims[s->n_dims++];
         dim->name         = c->name;
         dim->label        = c->title;
-        dim->unit         = c->has_words ? CS_PAGE_WORD : cs_page_unit_of(c->name);
+        dim->unit         = c->has_words ? CS_QUANTITY_WORD : cs_quantity_of(c->name);
         dim->n            = cs_data_values(s->data, c, NULL, 0);
         dim->values       = CS_ARENA_NEW(&s->arena, double, dim->n);
         dim->words        = c->has_words ? CS_ARENA_NEW(&s->arena, const char *, dim->n) : NULL;
@@ -297,13 +297,13 @@ cs_cell_state cs_sweep_state(const cs_sweep *s, size_t setting, size_t algorithm
 
 void cs_sweep_text(const cs_sweep_dim *dim, size_t place, char *text, size_t bytes)
 {
-    char number[CS_PAGE_NUMBER_BYTES];
+    char number[CS_QUANTITY_BYTES];
 
     if (dim->words != NULL) {
         (void)snprintf(text, bytes, "%.*s", MOST_SHOWN_BYTES, dim->words[place]);
         return;
     }
-    cs_page_number(dim->unit, dim->values[place], number);
+    cs_quantity_text(dim->unit, dim->values[place], number);
     (void)snprintf(text, bytes, "%s", number);
 }
 
@@ -382,7 +382,7 @@ cs_status cs_sweep_choose(const cs_sweep *s, const char *text, size_t *setting_p
 
     for (size_t i = 0; i < s->n_dims; i++) {
         const cs_sweep_dim *d        = &s->dims[i];
-        bool                is_large = d->unit == CS_PAGE_BYTES || d->unit == CS_PAGE_S;
+        bool                is_large = d->unit == CS_QUANTITY_SIZE || d->unit == CS_QUANTITY_S;
         wanted[i]                    = (uint32_t)(d->words != NULL ? d->n - 1
                                                   : is_large       ? (3 * (d->n - 1) + 2) / 4
                                                                    : (d->n - 1) / 2);

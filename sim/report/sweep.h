@@ -9,13 +9,13 @@
 #define CS_REPORT_SWEEP_H
 
 #include "report/data.h"
-#include "report/number.h"
+#include "report/quantity.h"
 
 enum { CS_SWEEP_MOST_DIMS = 6, CS_SWEEP_MOST_CELLS = 60000 };
 
 typedef struct cs_sweep_dim {
     const char  *name, *label;
-    cs_page_unit unit;
+    cs_quantity  unit;
     size_t       n;
     double      *values; /* [n] ascending; of words: none */
     const char **words;  /* [n] of words, in the order of their first rows; else NULL */

@@ -103,8 +103,7 @@ static void add_algorithms(cs_text *text)
         cs_json_next(text, "\n ", "\n ");
         cs_text_add(text, "{");
         add_text(text, "name", a->name);
-        const cs_look *look = cs_look_of(a->name);
-        add_text(text, "title", look->title != NULL ? look->title : a->name);
+        add_text(text, "title", cs_look_title(a->name));
         add_text(text, "summary", a->summary);
         add_collectives(text, a->collectives);
         add_options(text, a->options);

@@ -134,20 +134,6 @@ Test(plot, rows_are_kept_by_a_value)
     cs_data_free(&data);
 }
 
-Test(plot, numbers_are_read_with_their_units)
-{
-    char text[CS_DATA_TEXT_BYTES];
-
-    cs_data_text("bytes", 1 << 20, text);
-    cr_expect_str_eq(text, "1 MiB");
-    cs_data_text("late_s", 1.5e-3, text);
-    cr_expect_str_eq(text, "1.5 ms");
-    cs_data_text("late_s", 0, text);
-    cr_expect_str_eq(text, "0");
-    cs_data_text("ranks", 1024, text);
-    cr_expect_str_eq(text, "1024");
-}
-
 /* The script, or the error, of a picture of these rows. */
 static cs_status make(const char *text, const cs_plot_request *request, cs_plot *plot,
                       cs_error *err)

@@ -39,57 +39,57 @@ static void sweep_of(const cs_data *data, size_t most, cs_sweep *sweep)
 Test(report, numbers_have_three_digits_and_a_unit)
 {
     static const struct {
-        cs_page_unit unit;
-        double       value;
-        const char  *text;
+        cs_quantity unit;
+        double      value;
+        const char *text;
     } cases[] = {
-        {CS_PAGE_S, 0, "0 µs"},
-        {CS_PAGE_S, 2.917e-3, "2.92 ms"},
-        {CS_PAGE_S, 706.4e-6, "706 µs"},
-        {CS_PAGE_S, 1, "1.00 s"},
-        {CS_PAGE_S, 0.9996e-3, "1.00 ms"},
-        {CS_PAGE_S, 0.99949e-3, "999 µs"},
-        {CS_PAGE_S, 12.34e-6, "12.3 µs"},
-        {CS_PAGE_S, 1.5e-9, "0.00150 µs"},
-        {CS_PAGE_S, 9.995, "9.99 s"},
-        {CS_PAGE_S, 9.995e-6, "9.99 µs"},
-        {CS_PAGE_S, 9.9951, "10.0 s"},
-        {CS_PAGE_S, 12345, "12,345 s"},
-        {CS_PAGE_BYTES, 1073741824, "1 GiB"},
-        {CS_PAGE_BYTES, 1518500250, "1.41 GiB"},
-        {CS_PAGE_BYTES, 512, "512 B"},
-        {CS_PAGE_BYTES, 65536, "64 KiB"},
-        {CS_PAGE_COUNT, 19200, "19,200"},
-        {CS_PAGE_COUNT, 1234567, "1,234,567"},
-        {CS_PAGE_RATIO, 1.08, "1.08"},
-        {CS_PAGE_RATIO, 0, "0"},
-        {CS_PAGE_BPS, 50e9, "50 GB/s"},
-        {CS_PAGE_BPS, 12.5e9, "12.5 GB/s"},
-        {CS_PAGE_S, (double)INFINITY, "never"},
-        {CS_PAGE_S, (double)NAN, "–"},
+        {CS_QUANTITY_S, 0, "0 µs"},
+        {CS_QUANTITY_S, 2.917e-3, "2.92 ms"},
+        {CS_QUANTITY_S, 706.4e-6, "706 µs"},
+        {CS_QUANTITY_S, 1, "1.00 s"},
+        {CS_QUANTITY_S, 0.9996e-3, "1.00 ms"},
+        {CS_QUANTITY_S, 0.99949e-3, "999 µs"},
+        {CS_QUANTITY_S, 12.34e-6, "12.3 µs"},
+        {CS_QUANTITY_S, 1.5e-9, "0.00150 µs"},
+        {CS_QUANTITY_S, 9.995, "9.99 s"},
+        {CS_QUANTITY_S, 9.995e-6, "9.99 µs"},
+        {CS_QUANTITY_S, 9.9951, "10.0 s"},
+        {CS_QUANTITY_S, 12345, "12,345 s"},
+        {CS_QUANTITY_SIZE, 1073741824, "1 GiB"},
+        {CS_QUANTITY_SIZE, 1518500250, "1.41 GiB"},
+        {CS_QUANTITY_SIZE, 512, "512 B"},
+        {CS_QUANTITY_SIZE, 65536, "64 KiB"},
+        {CS_QUANTITY_COUNT, 19200, "19,200"},
+        {CS_QUANTITY_COUNT, 1234567, "1,234,567"},
+        {CS_QUANTITY_RATIO, 1.08, "1.08"},
+        {CS_QUANTITY_RATIO, 0, "0"},
+        {CS_QUANTITY_BPS, 50e9, "50 GB/s"},
+        {CS_QUANTITY_BPS, 12.5e9, "12.5 GB/s"},
+        {CS_QUANTITY_S, (double)INFINITY, "never"},
+        {CS_QUANTITY_S, (double)NAN, "–"},
     };
-    char text[CS_PAGE_NUMBER_BYTES];
+    char text[CS_QUANTITY_BYTES];
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        cs_page_number(cases[i].unit, cases[i].value, text);
+        cs_quantity_text(cases[i].unit, cases[i].value, text);
         cr_expect_str_eq(text, cases[i].text);
     }
-    cs_page_percent(0.361, text);
+    cs_percent_text(0.361, text);
     cr_expect_str_eq(text, "36\xc2\xa0%");
-    cs_page_percent(-0.05, text);
+    cs_percent_text(-0.05, text);
     cr_expect_str_eq(text, "\xe2\x88\x92"
                            "5.0\xc2\xa0%");
-    cs_page_percent(-0.0001, text);
+    cs_percent_text(-0.0001, text);
     cr_expect_str_eq(text, "0.0\xc2\xa0%");
-    cs_page_percent(0, text);
+    cs_percent_text(0, text);
     cr_expect_str_eq(text, "0\xc2\xa0%");
-    cs_page_percent(12.345, text);
+    cs_percent_text(12.345, text);
     cr_expect_str_eq(text, "1,234\xc2\xa0%");
-    cs_page_percent(0.0144, text);
+    cs_percent_text(0.0144, text);
     cr_expect_str_eq(text, "1.4\xc2\xa0%");
-    cr_expect_eq(cs_page_unit_of("arrivals.late[0].delay_s"), CS_PAGE_S);
-    cr_expect_eq(cs_page_unit_of("bytes"), CS_PAGE_BYTES);
-    cr_expect_eq(cs_page_unit_of("ranks"), CS_PAGE_COUNT);
+    cr_expect_eq(cs_quantity_of("arrivals.late[0].delay_s"), CS_QUANTITY_S);
+    cr_expect_eq(cs_quantity_of("bytes"), CS_QUANTITY_SIZE);
+    cr_expect_eq(cs_quantity_of("ranks"), CS_QUANTITY_COUNT);
 }
 
 Test(report, columns_of_swept_keys_have_titles_in_words)
@@ -111,6 +111,26 @@ Test(report, columns_of_swept_keys_have_titles_in_words)
         take(&data, json);
         cr_expect_str_eq(data.columns[0].title, titles[i][1]);
         cs_data_free(&data);
+    }
+}
+
+Test(report, numbers_at_axes_have_no_zeros_at_their_end)
+{
+    static const struct {
+        const char *column;
+        double      value;
+        const char *text;
+    } cases[] = {
+        {"bytes", 1 << 20, "1 MiB"},  {"late_s", 1.5e-3, "1.5 ms"},
+        {"late_s", 1e-5, "10 µs"},    {"late_s", 0, "0"},
+        {"late_s", 100e-9, "0.1 µs"}, {"ranks", 1024, "1,024"},
+        {"gap", 1.5, "1.5"},          {"nic.bandwidth_Bps", 5e10, "50 GB/s"},
+    };
+    char text[CS_QUANTITY_BYTES];
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cs_quantity_brief(cs_quantity_of(cases[i].column), cases[i].value, text);
+        cr_expect_str_eq(text, cases[i].text);
     }
 }
 

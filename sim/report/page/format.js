@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// format.js -- numbers as people read them. The program writes the same texts (cs_page_number() in C), so the
+// format.js -- numbers as people read them. The program writes the same texts (cs_quantity_text() in C), so the
 // rules are exact: a number is rounded to the digits that are shown, a tie to the even digit (as printf
 // does), and only then its unit is chosen. Nothing is ever shown as 1e-7.
 

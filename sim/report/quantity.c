@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "report/number.h"
+#include "report/quantity.h"
+
+#include "base/text.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -10,24 +12,17 @@
 #define NO_BREAK "\xc2\xa0"
 #define MINUS    "\xe2\x88\x92"
 
-const char *cs_page_unit_name(cs_page_unit unit)
+const char *cs_quantity_name(cs_quantity unit)
 {
     static const char *const names[] = {
-#define X(id, name) [CS_PAGE_##id] = (name),
-        CS_PAGE_UNITS(X)
+#define X(id, name) [CS_QUANTITY_##id] = (name),
+        CS_QUANTITIES(X)
 #undef X
     };
     return names[unit];
 }
 
-static bool ends_in(const char *name, const char *end)
-{
-    size_t length = strlen(name), behind = strlen(end);
-
-    return length >= behind && strcmp(name + length - behind, end) == 0;
-}
-
-cs_page_unit cs_page_unit_of(const char *column)
+cs_quantity cs_quantity_of(const char *column)
 {
     static const char *const counts[] = {"ranks",  "gpus_per_server", "transfers",
                                          "rounds", "cluster.ranks",   "cluster.gpus_per_server",
@@ -35,15 +30,15 @@ cs_page_unit cs_page_unit_of(const char *column)
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (strcmp(column, counts[i]) == 0) {
-            return CS_PAGE_COUNT;
+            return CS_QUANTITY_COUNT;
         }
     }
-    return ends_in(column, "bytes")      ? CS_PAGE_BYTES
-           : ends_in(column, "_s")       ? CS_PAGE_S
-           : ends_in(column, "_Bps")     ? CS_PAGE_BPS
-           : ends_in(column, "slowdown") ? CS_PAGE_RATIO
-           : strcmp(column, "gap") == 0  ? CS_PAGE_RATIO
-                                         : CS_PAGE_NUMBER;
+    return cs_ends_in(column, "bytes")      ? CS_QUANTITY_SIZE
+           : cs_ends_in(column, "_s")       ? CS_QUANTITY_S
+           : cs_ends_in(column, "_Bps")     ? CS_QUANTITY_BPS
+           : cs_ends_in(column, "slowdown") ? CS_QUANTITY_RATIO
+           : strcmp(column, "gap") == 0     ? CS_QUANTITY_RATIO
+                                            : CS_QUANTITY_NUMBER;
 }
 
 /* Commas between thousands of what stands before a point. */
@@ -88,7 +83,7 @@ static void digits(double value, bool fixed, char *text, size_t bytes)
     add_commas(text, bytes);
 }
 
-static void seconds(double value, char *text)
+static void seconds(double value, bool fixed, char *text)
 {
     static const struct {
         double      below, factor;
@@ -100,8 +95,8 @@ static void seconds(double value, char *text)
     while (!(fabs(value) < units[i].below)) {
         i++;
     }
-    digits(value * units[i].factor, value != 0, number, sizeof number);
-    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%s %s", value == 0 ? "0" : number, units[i].name);
+    digits(value * units[i].factor, fixed && value != 0, number, sizeof number);
+    (void)snprintf(text, CS_QUANTITY_BYTES, "%s %s", value == 0 ? "0" : number, units[i].name);
 }
 
 static void sizes(double value, char *text)
@@ -114,7 +109,7 @@ static void sizes(double value, char *text)
         value /= 1024;
     }
     digits(value, false, number, sizeof number);
-    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%s %s", number, names[unit]);
+    (void)snprintf(text, CS_QUANTITY_BYTES, "%s %s", number, names[unit]);
 }
 
 static void rates(double value, char *text)
@@ -127,33 +122,47 @@ static void rates(double value, char *text)
         value /= 1000;
     }
     digits(value, false, number, sizeof number);
-    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%s %s", number, names[unit]);
+    (void)snprintf(text, CS_QUANTITY_BYTES, "%s %s", number, names[unit]);
 }
 
-void cs_page_number(cs_page_unit unit, double value, char text[CS_PAGE_NUMBER_BYTES])
+static void write(cs_quantity unit, double value, bool fixed, char text[CS_QUANTITY_BYTES])
 {
     if (isnan(value) || isinf(value)) {
-        (void)snprintf(text, CS_PAGE_NUMBER_BYTES, isnan(value) ? "–" : "never");
+        (void)snprintf(text, CS_QUANTITY_BYTES, isnan(value) ? "–" : "never");
         return;
     }
     switch (unit) {
-    case CS_PAGE_S: seconds(value, text); break;
-    case CS_PAGE_BYTES: sizes(value, text); break;
-    case CS_PAGE_BPS: rates(value, text); break;
-    case CS_PAGE_RATIO: digits(value, true, text, CS_PAGE_NUMBER_BYTES); break;
-    case CS_PAGE_COUNT:
-    case CS_PAGE_NUMBER:
-    case CS_PAGE_WORD: digits(value, false, text, CS_PAGE_NUMBER_BYTES); break;
+    case CS_QUANTITY_S: seconds(value, fixed, text); break;
+    case CS_QUANTITY_SIZE: sizes(value, text); break;
+    case CS_QUANTITY_BPS: rates(value, text); break;
+    case CS_QUANTITY_RATIO: digits(value, fixed, text, CS_QUANTITY_BYTES); break;
+    case CS_QUANTITY_COUNT:
+    case CS_QUANTITY_NUMBER:
+    case CS_QUANTITY_WORD: digits(value, false, text, CS_QUANTITY_BYTES); break;
     }
 }
 
-void cs_page_percent(double part, char text[CS_PAGE_NUMBER_BYTES])
+void cs_quantity_text(cs_quantity unit, double value, char text[CS_QUANTITY_BYTES])
+{
+    write(unit, value, true, text);
+}
+
+void cs_quantity_brief(cs_quantity unit, double value, char text[CS_QUANTITY_BYTES])
+{
+    if (value == 0) {
+        (void)snprintf(text, CS_QUANTITY_BYTES, "0");
+    } else {
+        write(unit, value, false, text);
+    }
+}
+
+void cs_percent_text(double part, char text[CS_QUANTITY_BYTES])
 {
     double percent = fabs(part) * 100;
     char   number[40];
 
     if (isnan(part) || isinf(part)) {
-        (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "–");
+        (void)snprintf(text, CS_QUANTITY_BYTES, "–");
         return;
     }
     (void)snprintf(number, sizeof number, percent > 0 ? "%.1f" : "%.0f", percent);
@@ -161,6 +170,6 @@ void cs_page_percent(double part, char text[CS_PAGE_NUMBER_BYTES])
         (void)snprintf(number, sizeof number, "%.0f", percent);
         add_commas(number, sizeof number);
     }
-    (void)snprintf(text, CS_PAGE_NUMBER_BYTES, "%s%s" NO_BREAK "%%",
+    (void)snprintf(text, CS_QUANTITY_BYTES, "%s%s" NO_BREAK "%%",
                    part < 0 && strtod(number, NULL) > 0 ? MINUS : "", number);
 }
