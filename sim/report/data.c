@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/random.h"
-#include "campaign/config_rows.h"
+#include "campaign/config_run.h"
 #include "cs/config.h"
 #include "cs/units.h"
 #include "input/csv.h"

@@ -50,21 +50,25 @@ static void put(unsigned char *to, uint64_t bits, size_t bytes)
     }
 }
 
-static uint64_t bits_of(cs_pack_type type, double value)
+/* Value `i` of an array of reals or of whole numbers, as bits of the type. */
+static uint64_t bits_of(cs_pack_type type, const double *reals, const uint32_t *wholes, size_t i)
 {
     uint32_t single = 0;
     uint64_t bits   = 0;
 
+    if (reals == NULL) {
+        return wholes[i];
+    }
     if (type == CS_PACK_F32) {
-        float narrow = (float)value;
+        float narrow = (float)reals[i];
         memcpy(&single, &narrow, sizeof single);
         return single;
     }
     if (type == CS_PACK_F64) {
-        memcpy(&bits, &value, sizeof bits);
+        memcpy(&bits, &reals[i], sizeof bits);
         return bits;
     }
-    return (uint64_t)value;
+    return (uint64_t)reals[i];
 }
 
 /* The object around `raw`, which is freed. */
@@ -90,37 +94,32 @@ static cs_status finish(cs_text *json, cs_pack_type type, unsigned char *raw, si
     return packed ? cs_text_status(json, err) : CS_NO_MEMORY(err, "a packed column");
 }
 
-cs_status cs_pack(cs_text *json, cs_pack_type type, const double *values, size_t n, bool delta,
-                  cs_error *err)
+static cs_status pack(cs_text *json, cs_pack_type type, const double *reals,
+                      const uint32_t *wholes, size_t n, bool delta, cs_error *err)
 {
     size_t         bytes = types[type].bytes;
-    unsigned char *raw   = n <= MOST_VALUES ? CS_NEW(unsigned char, n *bytes + 1) : NULL;
+    unsigned char *raw   = n <= MOST_VALUES ? CS_NEW(unsigned char, n * bytes + 1) : NULL;
     uint64_t       last  = 0;
 
     if (raw == NULL) {
         return CS_NO_MEMORY(err, "a packed column");
     }
     for (size_t i = 0; i < n; i++) {
-        uint64_t bits = bits_of(type, values[i]);
+        uint64_t bits = bits_of(type, reals, wholes, i);
         put(raw + i * bytes, delta ? bits - last : bits, bytes);
         last = bits;
     }
     return finish(json, type, raw, n, delta, err);
 }
 
+cs_status cs_pack(cs_text *json, cs_pack_type type, const double *values, size_t n, bool delta,
+                  cs_error *err)
+{
+    return pack(json, type, values, NULL, n, delta, err);
+}
+
 cs_status cs_pack_whole(cs_text *json, cs_pack_type type, const uint32_t *values, size_t n,
                         bool delta, cs_error *err)
 {
-    size_t         bytes = types[type].bytes;
-    unsigned char *raw   = n <= MOST_VALUES ? CS_NEW(unsigned char, n *bytes + 1) : NULL;
-    uint32_t       last  = 0;
-
-    if (raw == NULL) {
-        return CS_NO_MEMORY(err, "a packed column");
-    }
-    for (size_t i = 0; i < n; i++) {
-        put(raw + i * bytes, delta ? (uint32_t)(values[i] - last) : values[i], bytes);
-        last = values[i];
-    }
-    return finish(json, type, raw, n, delta, err);
+    return pack(json, type, NULL, values, n, delta, err);
 }

@@ -2,7 +2,7 @@
 /* Answers: see serve/api.h. */
 #include "serve/api.h"
 
-#include "campaign/config_rows.h"
+#include "campaign/config_run.h"
 #include "report/report.h"
 
 #include <string.h>
@@ -112,21 +112,10 @@ static cs_status add_bounds(const cs_config *config, cs_text *text, cs_error *er
     return CS_OK;
 }
 
-static cs_status add_command(const cs_api *api, const cs_config *config, cs_text *text,
-                             cs_error *err)
-{
-    cs_text   json   = {0};
-    cs_status status = cs_config_json(config, 0, &json, err);
-
-    status = status == CS_OK ? cs_api_command(api, "run", json.data, text, err) : status;
-    cs_text_free(&json);
-    return status;
-}
-
 /* Each line ends. */
 static cs_status add_line(const cs_api *api, const cs_config *config, cs_text *text, cs_error *err)
 {
-    CS_TRY(add_command(api, config, text, err));
+    CS_TRY(cs_api_command(api, "run", config, text, err));
     cs_text_add(text, "\n");
     return CS_OK;
 }

@@ -48,10 +48,9 @@ void cs_api_error(cs_text *text, int http, const cs_error *err);
 /* What there is, and the limits. */
 void cs_api_list(const cs_api *api, cs_text *text);
 
-/* The command line by which a command ("run") takes the configuration, whose text is that of
- * cs_config_json(). */
-CS_MUST_CHECK cs_status cs_api_command(const cs_api *api, const char *command, const char *json,
-                                       cs_text *text, cs_error *err);
+/* The command line by which a command ("run") takes the configuration. */
+CS_MUST_CHECK cs_status cs_api_command(const cs_api *api, const char *command,
+                                       const cs_config *config, cs_text *text, cs_error *err);
 
 /* The data object of the page, and the page itself, as it is served or to be kept. */
 CS_MUST_CHECK cs_status cs_api_page_data(const cs_api *api, const cs_config *config, bool has_runs,

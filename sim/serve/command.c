@@ -397,14 +397,21 @@ static bool find_files(const char *folder, int length, json_t *tree, const cs_fi
     return is_ok;
 }
 
-cs_status cs_api_command(const cs_api *api, const char *command, const char *json, cs_text *text,
-                         cs_error *err)
+cs_status cs_api_command(const cs_api *api, const char *command, const cs_config *config,
+                         cs_text *text, cs_error *err)
 {
-    line        l     = {.api = api, .text = text};
-    const char *path  = api->base_path != NULL ? api->base_path : "";
-    const char *slash = strrchr(path, '/');
+    line        l      = {.api = api, .text = text};
+    const char *path   = api->base_path != NULL ? api->base_path : "";
+    const char *slash  = strrchr(path, '/');
+    cs_text     json   = {0};
+    cs_status   status = cs_config_json(config, 0, &json, err);
 
-    CS_TRY(cs_tree_parse(json, strlen(json), "request", &l.tree, err));
+    status = status == CS_OK ? cs_tree_parse(json.data, json.length, "request", &l.tree, err)
+                             : status;
+    cs_text_free(&json);
+    if (status != CS_OK) {
+        return status;
+    }
     l.sweep = json_incref(json_object_get(l.tree, "sweep"));
     (void)json_object_del(l.tree, "sweep");
     (void)json_object_del(l.tree, "description");

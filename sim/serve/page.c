@@ -13,18 +13,6 @@ static const char *title_of(const cs_api *api, const cs_config *config)
     return name != NULL ? name : slash != NULL ? slash + 1 : api->base_path; /* NULL: what is run */
 }
 
-/* The command line that makes the page again. */
-static cs_status add_command(const cs_api *api, const cs_config *config, cs_text *text,
-                             cs_error *err)
-{
-    cs_text   json   = {0};
-    cs_status status = cs_config_json(config, 0, &json, err);
-
-    status = status == CS_OK ? cs_api_command(api, "report", json.data, text, err) : status;
-    cs_text_free(&json);
-    return status;
-}
-
 static cs_status make(const cs_api *api, const cs_config *config, bool is_live, bool has_runs,
                       cs_report *report, cs_error *err)
 {
@@ -35,7 +23,7 @@ static cs_status make(const cs_api *api, const cs_config *config, bool is_live, 
                                  .description = cs_config_text(config, "description"),
                                  .is_live     = is_live,
                                  .has_runs    = has_runs};
-    cs_status         status  = add_command(api, config, &command, err);
+    cs_status         status  = cs_api_command(api, "report", config, &command, err);
 
     options.command = command.data;
     status          = status == CS_OK ? cs_data_run(config, api->jobs, &data, err) : status;

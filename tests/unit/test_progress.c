@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is said about the progress, at times that are given. */
 #include "base/listener.h"
-#include "campaign/config_rows.h"
+#include "campaign/config_run.h"
 #include "output/progress.h"
 #include "support/config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* campaign/config_rows.h -- the rows of cs_config_run(), one by one while they come. */
-#ifndef CS_CAMPAIGN_CONFIG_ROWS_H
-#define CS_CAMPAIGN_CONFIG_ROWS_H
+/* campaign/config_run.h -- the rows of cs_config_run(), one by one while they come. */
+#ifndef CS_CAMPAIGN_CONFIG_RUN_H
+#define CS_CAMPAIGN_CONFIG_RUN_H
 
 #include "base/listener.h"
 #include "cs/config.h"
