@@ -8,6 +8,7 @@
 #include "cs/machine.h"
 #include "cs/model.h"
 #include "figures/figures.h"
+#include "output/listing.h"
 #include "scenario/workload.h"
 #include "study/config.h"
 
@@ -32,8 +33,6 @@ static const cs_arg_table list_tables[] = {{list_args, 0, CS_NOWHERE, CS_NOWHERE
 /* What every entry has. */
 #define ENTRY(type) CS_COLUMN(type, name), CS_COLUMN(type, summary), CS_COLUMN(type, source)
 
-static const cs_column algorithm_columns[] = {ENTRY(cs_algorithm), CS_COLUMN_END};
-static const cs_column model_columns[]     = {ENTRY(cs_model), CS_COLUMN_END};
 typedef struct figure_entry {
     const char *name, *summary, *source;
 } figure_entry;
@@ -49,8 +48,6 @@ static const cs_column workload_columns[] = {
     CS_COLUMN_AS("experts_per_token", cs_workload, n_chosen),
     CS_COLUMN_AS("expert_layers", cs_workload, n_expert_layers),
     CS_COLUMN_END};
-static const cs_column topology_columns[] = {
-    ENTRY(cs_preset), CS_COLUMN_AS("servers", cs_preset, n_servers), CS_COLUMN_END};
 
 typedef struct feature {
     const char *name, *summary, *source;
@@ -60,18 +57,6 @@ typedef struct feature {
 
 static const cs_column feature_columns[] = {ENTRY(feature), CS_COLUMN(feature, available),
                                             CS_COLUMN(feature, missing), CS_COLUMN_END};
-
-typedef struct option_row {
-    const char *name, *type, *fallback, *help;
-} option_row;
-
-static const cs_column option_columns[] = {
-    CS_COLUMN(option_row, name),
-    CS_COLUMN(option_row, type),
-    CS_COLUMN_AS("default", option_row, fallback),
-    CS_COLUMN(option_row, help),
-    CS_COLUMN_END,
-};
 
 /* The next object, which is left open. */
 static void open_entry(cs_text *text, const cs_column *columns, const void *entry)
@@ -92,108 +77,74 @@ static void add_line(cs_text *text, const char *name, const char *summary)
     cs_text_add(text, "%-18s %s\n", name, summary);
 }
 
-static void fallback_text(const cs_field *table, const cs_field *row, char *text, size_t bytes)
-{
-    cs_options options = {0};
-
-    cs_fields_default(table, &options);
-    cs_field_text(row, &options, text, bytes);
-}
-
-static void add_options_json(cs_text *text, const cs_field *table)
-{
-    char fallback[64];
-
-    cs_json_key(text, "options");
-    cs_text_add(text, "[");
-    for (const cs_field *o = table; o != NULL && o->name != NULL; o++) {
-        fallback_text(table, o, fallback, sizeof fallback);
-        const option_row row = {o->name, cs_field_type_name(o), fallback, o->help};
-        cs_json_next(text, "", " ");
-        cs_text_add(text, "{");
-        cs_json_row(text, &(cs_row){option_columns, &row, false});
-        cs_text_add(text, "}");
-    }
-    cs_text_add(text, "]");
-}
-
-static void add_options_text(cs_text *text, const cs_field *table)
+static void add_options(cs_text *text, const cs_field *table)
 {
     char fallback[64];
 
     for (const cs_field *o = table; o != NULL && o->name != NULL; o++) {
-        fallback_text(table, o, fallback, sizeof fallback);
+        cs_list_default_text(table, o, fallback, sizeof fallback);
         cs_text_add(text, "    --opt %-18s %s (%s%s%s)\n", o->name, o->help, fallback,
                     o->choices != NULL ? "; " : "", o->choices != NULL ? o->choices : "");
     }
 }
 
-/* Nothing is said in words of one that does AllReduce alone, as most. */
-static void add_collectives(cs_text *text, bool json, uint32_t collectives)
+/* Nothing is said of one that does AllReduce alone, as most. */
+static void add_collectives(cs_text *text, uint32_t collectives)
 {
-    const char *between = json ? ", \"collectives\": [" : "    does ";
+    const char *between = "    does ";
 
-    if (!json && collectives == 1u << CS_ALLREDUCE) {
+    if (collectives == 1u << CS_ALLREDUCE) {
         return;
     }
     for (int c = 0; c < CS_COLLECTIVE_COUNT; c++) {
         if ((collectives & 1u << c) != 0) {
-            cs_text_add(text, json ? "%s\"%s\"" : "%s%s", between,
-                        cs_collective_name((cs_collective)c));
+            cs_text_add(text, "%s%s", between, cs_collective_name((cs_collective)c));
             between = ", ";
         }
     }
-    cs_text_add(text, json ? "]" : "\n");
+    cs_text_add(text, "\n");
 }
 
 static void list_algorithms(cs_text *text, bool json, cs_error *err)
 {
     (void)err;
+    if (json) {
+        cs_list_algorithms_json(text);
+        return;
+    }
     for (size_t i = 0; cs_algorithms[i] != NULL; i++) {
         const cs_algorithm *a = cs_algorithms[i];
-        if (json) {
-            open_entry(text, algorithm_columns, a);
-            add_collectives(text, true, a->collectives);
-            add_options_json(text, a->options);
-            cs_text_add(text, "}");
-        } else {
-            add_line(text, a->name, a->summary);
-            add_collectives(text, false, a->collectives);
-            add_options_text(text, a->options);
-        }
+        add_line(text, a->name, a->summary);
+        add_collectives(text, a->collectives);
+        add_options(text, a->options);
     }
 }
 
-/* JSON lists what can be used. */
-static void add_missing_model(cs_text *text, bool json, const char *name, const char *summary,
+static void add_missing_model(cs_text *text, const char *name, const char *summary,
                               const char *missing)
 {
-    if (!json) {
-        cs_text_add(text, "%-18s not here: %s (%s)\n", name, missing, summary);
-    }
+    cs_text_add(text, "%-18s not here: %s (%s)\n", name, missing, summary);
 }
 
 static void list_models(cs_text *text, bool json, cs_error *err)
 {
     (void)err;
+    if (json) {
+        cs_list_models_json(text);
+        return;
+    }
     for (size_t i = 0; cs_models[i] != NULL; i++) {
         const cs_model *m       = cs_models[i];
         const char     *missing = m->missing != NULL ? m->missing() : NULL;
         if (missing != NULL) {
-            add_missing_model(text, json, m->name, m->summary, missing);
-            continue;
-        }
-        if (json) {
-            open_entry(text, model_columns, m);
-            add_options_json(text, m->options);
-            cs_text_add(text, "}");
+            add_missing_model(text, m->name, m->summary, missing);
         } else {
             add_line(text, m->name, m->summary);
-            add_options_text(text, m->options);
+            add_options(text, m->options);
         }
     }
     for (const cs_missing *m = cs_models_missing; m->name != NULL; m++) {
-        add_missing_model(text, json, m->name, m->summary, m->missing);
+        add_missing_model(text, m->name, m->summary, m->missing);
     }
 }
 
@@ -264,14 +215,13 @@ static void list_features(cs_text *text, bool json, cs_error *err)
 static void list_topologies(cs_text *text, bool json, cs_error *err)
 {
     (void)err;
-    for (size_t i = 0; cs_presets[i].name != NULL; i++) {
-        const cs_preset *p = &cs_presets[i];
-        if (json) {
-            add_entry(text, topology_columns, p);
-        } else {
-            add_line(text, p->name, p->summary);
-            cs_text_add(text, "%18s %s\n", "", p->source);
-        }
+    if (json) {
+        cs_list_topologies_json(text);
+        return;
+    }
+    for (const cs_preset *p = cs_presets; p->name != NULL; p++) {
+        add_line(text, p->name, p->summary);
+        cs_text_add(text, "%18s %s\n", "", p->source);
     }
 }
 

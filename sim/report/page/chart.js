@@ -2,7 +2,7 @@
 // chart.js -- axes of dims and of values, and curves of algorithms over a dim with a rule, names at their
 // ends and marks. Pictures are drawn at the width they have, so that text keeps its size on narrow screens.
 
-import {fmt_brief, fmt_bytes, fmt_number, fmt_value, fmt_count, fmt_rate} from './format.js';
+import {fmt_brief, fmt_number, fmt_value, fmt_count} from './format.js';
 import {title_of, colour_of, dash_of, mark_of} from './looks.js';
 import {esc, shape, label_at, show_tip, tip_table, mark_svg} from './parts.js';
 
@@ -150,18 +150,8 @@ export function axis_unit(unit, high) {
 
 // A text for a value at an axis over many decades, with its unit.
 function long_tick(unit, value) {
-    switch (unit) {
-        case 's':
-            return fmt_brief(value);
-        case 'bytes':
-            return fmt_bytes(value);
-        case 'Bps':
-            return fmt_rate(value);
-        case 'GBps':
-            return fmt_rate(value * 1e9);
-        default:
-            return fmt_number(value);
-    }
+    if (unit === 's') return fmt_brief(value);
+    return ['bytes', 'Bps', 'GBps'].includes(unit) ? fmt_value(unit, value) : fmt_number(value);
 }
 
 // A vertical axis of values over the domain [low, high]: {at, ticks, caption}.

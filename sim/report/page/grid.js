@@ -7,8 +7,8 @@ import {on_data} from './data.js';
 import {theme} from './looks.js';
 import {state, change} from './state.js';
 import {el, esc, show_tip} from './parts.js';
-import {open_run, end_name, transfer_words} from './runs.js';
-import {runs_of_view, highlight_in_timeline, tables_of_runs} from './timeline.js';
+import {end_name, transfer_words} from './runs.js';
+import {open_view, view_moved, highlight_in_timeline, tables_of_runs} from './timeline.js';
 
 const GRID_ROW = 30;
 const GRID_GAP = 14;
@@ -42,24 +42,14 @@ export function grid_section(node) {
 }
 
 async function grid_open(grid) {
-    const view = runs_of_view();
-    const raw = view.filter(r => r.stages);
-    grid.raw = raw;
-    grid.view = view;
-    grid.node.hidden = raw.length === 0;
-    if (raw.length === 0) return;
-    const runs = await Promise.all(raw.map(open_run)).catch(() => null);
-    if (runs === null) grid.node.hidden = true;
-    if (runs === null || grid.raw !== raw) return;
-    grid.runs = runs;
+    if (await open_view(grid, r => r.stages) === null) return;
     grid_lead(grid);
     grid_legend(grid);
     grid_draw(grid);
 }
 
 function grid_update(grid) {
-    const view = runs_of_view();
-    if (view.length !== grid.view.length || view.some((r, k) => r !== grid.view[k])) grid_open(grid);
+    if (view_moved(grid)) grid_open(grid);
     else if (grid.theme !== theme && grid.runs.length) grid_draw(grid);
     else grid_mark(grid);
 }

@@ -6,8 +6,8 @@ import {on_data} from './data.js';
 import {fmt_percent, fmt_rate, fmt_seconds, fmt_count} from './format.js';
 import {theme} from './looks.js';
 import {el, esc, button, show_tip} from './parts.js';
-import {open_run, end_name, fabric_name, fmt_moment, first_bar_after, ports_of_row} from './runs.js';
-import {runs_of_view, tables_of_runs} from './timeline.js';
+import {end_name, fabric_name, fmt_moment, first_bar_after, ports_of_row} from './runs.js';
+import {open_view, view_moved, tables_of_runs} from './timeline.js';
 import {RUN_COLOURS, heat_colour, hatch_of, hatched_spans} from './timeline_draw.js';
 import {time_unit, text_within, tl_font} from './timeline_draw.js';
 
@@ -43,15 +43,8 @@ export function links_section(node) {
 }
 
 async function links_open(links) {
-    const view = runs_of_view();
-    const raw = view.filter(r => r.links && r.links.rows.length > 0);
-    links.view = view;
-    links.node.hidden = raw.length === 0;
-    if (raw.length === 0) return;
-    const runs = await Promise.all(raw.map(open_run)).catch(() => null);
-    if (runs === null) links.node.hidden = true;
-    if (runs === null || links.view !== view) return;
-    links.runs = runs;
+    const runs = await open_view(links, r => r.links && r.links.rows.length > 0);
+    if (runs === null) return;
     links.end =
         Math.max(...runs.map(r => Math.max(r.raw.elapsed_s, r.raw.links.bins * r.raw.links.bin_s))) || 1;
     links_lead(links);
@@ -60,8 +53,7 @@ async function links_open(links) {
 }
 
 function links_update(links) {
-    const view = runs_of_view();
-    if (view.length !== links.view.length || view.some((r, k) => r !== links.view[k])) links_open(links);
+    if (view_moved(links)) links_open(links);
     else if (links.theme !== theme && links.runs.length) {
         links_controls(links);
         links_draw(links);

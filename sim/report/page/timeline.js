@@ -76,6 +76,26 @@ export function runs_of_view() {
     return view ? view.runs.map(k => D.runs[k]) : [];
 }
 
+// For a section {node, view, runs} beside the timeline: open those runs of the view for which has(run), into
+// section.runs. Null where there are none, then the section is hidden, or where the view has moved on meanwhile.
+export async function open_view(section, has) {
+    const view = runs_of_view(), raw = view.filter(has);
+    section.view = view;
+    section.node.hidden = raw.length === 0;
+    if (raw.length === 0) return null;
+    const runs = await Promise.all(raw.map(open_run)).catch(() => null);
+    if (section.view !== view) return null;
+    if (runs === null) section.node.hidden = true;
+    else section.runs = runs;
+    return runs;
+}
+
+// Is another view shown than the one that the section has opened?
+export function view_moved(section) {
+    const view = runs_of_view();
+    return view.length !== section.view.length || view.some((r, k) => r !== section.view[k]);
+}
+
 // Show the view that has a run of this setting; false: there is none.
 export function show_run_of_setting(setting) {
     const view = views_of_data().findIndex(v => v.runs.some(k => D.runs[k].setting === setting));
