@@ -71,7 +71,7 @@ cs_status cs_answer_case(const cs_answers *a, size_t setting, size_t algorithm, 
     const char *json   = scenarios != NULL && row > 0 ? cs_data_word(scenarios, row - 1) : NULL;
     cs_config  *config = NULL;
 
-    if (json == NULL) {
+    if (json == NULL || cs_sweep_state(a->sweep, setting, algorithm) == CS_CELL_FAILED) {
         return CS_FAIL(err, CS_ENOENT, "scenario", "the rows do not say what was run");
     }
     cs_status status = cs_config_parse(json, strlen(json), a->base, &config, err);

@@ -58,8 +58,9 @@ CS_MUST_CHECK cs_status cs_answer_json(cs_answers *answers, size_t setting, cs_t
 CS_MUST_CHECK cs_status cs_answer_text(const cs_answers *answers, size_t setting, const char *text,
                                        cs_text *html, cs_error *err);
 
-/* Build the case of a row, from its scenario. CS_ENOENT where the rows have none. The caller frees
- * it (cs_case_free), on failure, too. */
+/* Build the case of a row, from its scenario. CS_ENOENT where the rows have none, and of a row that
+ * was refused: what refused it may have been that it names a file which is not to be read. The
+ * caller frees it (cs_case_free), on failure, too. */
 CS_MUST_CHECK cs_status cs_answer_case(const cs_answers *answers, size_t setting, size_t algorithm,
                                        cs_case *c, cs_error *err);
 

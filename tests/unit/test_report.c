@@ -313,6 +313,32 @@ Test(report, where_nothing_could_be_run_the_reason_is_the_answer)
     cs_data_free(&data);
 }
 
+Test(report, what_a_refused_row_names_is_not_looked_at)
+{
+    cs_data    data    = {.has_scenarios = true};
+    cs_sweep   s       = {0};
+    cs_answers answers = {0};
+    cs_case    c       = {0};
+    cs_error   err     = {0};
+
+    take(&data,
+         "[{\"algorithm\":\"ring\",\"error\":\"no\",\"exposed_s\":null,\"scenario\":{\"cluster\":"
+         "{\"ranks\":8},\"arrivals\":{\"late\":[{\"rank\":3,\"delay\":\"1ms\"}]}}},"
+         "{\"algorithm\":\"rhd\",\"exposed_s\":1e-3,\"scenario\":{\"cluster\":{\"ranks\":8}}}]");
+    sweep_of(&data, 1000, &s);
+    cs_answers_open(&answers, &s, "");
+    cr_expect_eq(cs_answer_case(&answers, 0, 0, &c, &err), CS_ENOENT);
+    cs_case_free(&c);
+    c = (cs_case){0};
+    cr_expect_eq(cs_answer_case(&answers, 0, 1, &c, &err), CS_OK);
+    cs_case_free(&c);
+    cr_expect(strncmp(said(&answers, 0, "sentence"), "For ", 4) == 0, "%s",
+              said(&answers, 0, "sentence"));
+    cs_answers_close(&answers);
+    cs_sweep_free(&s);
+    cs_data_free(&data);
+}
+
 Test(report, the_sentence_says_who_is_late_and_what_the_model_leaves_out)
 {
     cs_data    data    = {0};
