@@ -115,23 +115,42 @@ static cs_status write_page(report_job *j, const cs_data *data, const cs_late *l
     return status;
 }
 
-/* The page about a trace: the configuration says what the cluster is. */
+/* What chooses among rows or schedules has nothing to choose from. */
+static cs_status check_trace(const report_job *j, cs_error *err)
+{
+    const char *option = j->choice.n_conditions > 0 ? "--where" : j->show != NULL ? "--show" : NULL;
+
+    if (option == NULL && cs_config_names_algorithm(j->choice.scenario.config)) {
+        option = "--algorithm";
+    }
+    return option != NULL ? CS_FAIL(err, CS_EINVAL, option,
+                                    "a trace (--trace) is replayed by every schedule, as one page: "
+                                    "there is nothing to choose")
+                          : CS_OK;
+}
+
+/* The page about a trace: the configuration says what the cluster and the collective are. */
 static cs_status answer_trace(report_job *j, const char *path, cs_text *text, cs_error *err)
 {
     cs_arrival_options asked  = {.collective = NULL};
+    unsigned           jobs   = j->choice.jobs > 0 ? j->choice.jobs : cs_processors();
     cs_arrival_trace   trace  = {0};
     cs_arrival_notes   notes  = {0};
     cs_trace_report    report = {0};
     cs_late            late   = {.data = {0}};
 
     CS_TRY(cs_scenario_choice_finish(&j->choice.scenario, err));
+    CS_TRY(check_trace(j, err));
+    asked.collective = cs_config_text(j->choice.scenario.config, "collective");
     cs_status status = cs_arrival_files_load(j->traces, j->n_traces, &asked, &trace, &notes, err);
     if (status == CS_OK) {
-        const cs_trace_options options = {.period_s = notes.period_s, .jobs = cs_processors()};
+        const cs_trace_options options = {.period_s = notes.period_s, .jobs = jobs};
         status = cs_trace_whatif(j->choice.scenario.config, &trace, &options, &report, err);
     }
     if (status == CS_OK) {
-        status = cs_late_make(&trace, &notes, &report, "allreduce", &late, err);
+        status =
+            cs_late_make(&trace, &notes, &report,
+                         asked.collective != NULL ? asked.collective : "allreduce", &late, err);
     }
     status = status == CS_OK ? write_page(j, &late.data, &late, path, text, err) : status;
     cs_late_free(&late);
@@ -172,9 +191,8 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
 {
     report_job *j    = job;
     const char *path = j->output != NULL ? j->output : "report.html";
-    size_t      n    = strlen(path);
 
-    if (n < 6 || strcmp(path + n - 5, ".html") != 0) {
+    if (!cs_ends_in(path, ".html")) {
         return CS_FAIL(err, CS_EINVAL, "--output", "'%s': accepted are names that end in .html",
                        path);
     }

@@ -135,6 +135,12 @@ Test(report_command, refuses_what_it_cannot_show)
     ct_program_says("report -n 8,16 --show bytes=1G -o /tmp/x.html", 2, "the same in all rows");
     ct_program_says("report " COLLSIM_SOURCE_DIR "/configs/training-llama.json", 2, "montecarlo");
     ct_program_says("report --trace /nowhere/x.log", 3, "/nowhere/x.log");
+    ct_program_says("report --where ranks=9 --trace " COLLSIM_SOURCE_DIR
+                    "/traces/generated-stragglar4.log",
+                    2, "nothing to choose");
+    ct_program_says("report -a ring,rhd --trace " COLLSIM_SOURCE_DIR
+                    "/traces/generated-stragglar4.log",
+                    2, "nothing to choose");
     ct_program_says("report -n 16 -g 8 --kill-nic 2.0 -o /tmp/x.html", 2, "server 2 is not there");
     ct_program_says("report -n 8 --slow 3=2 --slow 9=2 -o /tmp/x.html", 2, "9 is outside [0, 7]");
     ct_program_says("serve --port 0 -n 0", 2, "--ranks");
