@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The results of a configuration's scenarios as JSON text (cs/config.h). Every scenario becomes the
  * text of one JSON object on the thread that runs it; the texts are joined in their order. */
-#include "base/alloc.h"
 #include "campaign/config_run.h"
+#include "base/alloc.h"
 #include "campaign/workers.h"
 #include "engine/delays.h"
 #include "output/bound_rows.h"

@@ -94,11 +94,11 @@ static cs_status finish(cs_text *json, cs_pack_type type, unsigned char *raw, si
     return packed ? cs_text_status(json, err) : CS_NO_MEMORY(err, "a packed column");
 }
 
-static cs_status pack(cs_text *json, cs_pack_type type, const double *reals,
-                      const uint32_t *wholes, size_t n, bool delta, cs_error *err)
+static cs_status pack(cs_text *json, cs_pack_type type, const double *reals, const uint32_t *wholes,
+                      size_t n, bool delta, cs_error *err)
 {
     size_t         bytes = types[type].bytes;
-    unsigned char *raw   = n <= MOST_VALUES ? CS_NEW(unsigned char, n * bytes + 1) : NULL;
+    unsigned char *raw   = n <= MOST_VALUES ? CS_NEW(unsigned char, n *bytes + 1) : NULL;
     uint64_t       last  = 0;
 
     if (raw == NULL) {

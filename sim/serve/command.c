@@ -406,8 +406,8 @@ cs_status cs_api_command(const cs_api *api, const char *command, const cs_config
     cs_text     json   = {0};
     cs_status   status = cs_config_json(config, 0, &json, err);
 
-    status = status == CS_OK ? cs_tree_parse(json.data, json.length, "request", &l.tree, err)
-                             : status;
+    status =
+        status == CS_OK ? cs_tree_parse(json.data, json.length, "request", &l.tree, err) : status;
     cs_text_free(&json);
     if (status != CS_OK) {
         return status;
