@@ -318,9 +318,10 @@ static const cs_sweep_dim *dim_named(const cs_sweep *s, const char *name)
     return NULL;
 }
 
-/* "{dim:bytes}", or the number where it is the same everywhere. */
-static void place_text(const cs_sweep *s, const char *name, cs_quantity unit, double value,
-                       char text[PART_BYTES])
+/* "{dim:bytes}", or the number where it is the same everywhere, which a page that is live may set:
+ * "{set:bytes=1 GiB}". */
+static void place_text(const cs_sweep *s, const char *name, const char *path, cs_quantity unit,
+                       double value, char text[PART_BYTES])
 {
     char number[CS_QUANTITY_BYTES];
 
@@ -329,7 +330,7 @@ static void place_text(const cs_sweep *s, const char *name, cs_quantity unit, do
         return;
     }
     cs_quantity_text(unit, value, number);
-    (void)snprintf(text, PART_BYTES, "%s", number);
+    (void)snprintf(text, PART_BYTES, "{set:%s=%s}", path, number);
 }
 
 static const char *collective_of(const cs_sweep *s)
@@ -355,19 +356,19 @@ const char *cs_answer_collective(const cs_sweep *s)
     return strchr(collective_of(s), ' ') + 1;
 }
 
-/* The delay of the one late rank: a place, where it is a dim. */
-static void delay_text(const cs_sweep *s, double delay_s, char text[PART_BYTES])
+/* The delay of the one late rank, as above; of several, the last one's. */
+static void delay_text(const cs_sweep *s, double delay_s, bool is_one, char text[PART_BYTES])
 {
-    char number[CS_QUANTITY_BYTES];
+    const char *name = "arrivals.late[0].delay_s";
 
     for (size_t i = 0; i < s->n_dims; i++) {
-        if (is_delay(&s->dims[i])) {
-            (void)snprintf(text, PART_BYTES, "{dim:%.200s}", s->dims[i].name);
-            return;
-        }
+        name = is_delay(&s->dims[i]) ? s->dims[i].name : name;
     }
-    cs_quantity_text(CS_QUANTITY_S, delay_s, number);
-    (void)snprintf(text, PART_BYTES, "%s", number);
+    if (is_one || dim_named(s, name) != NULL) {
+        place_text(s, name, "arrivals.late[0].delay", CS_QUANTITY_S, delay_s, text);
+    } else {
+        cs_quantity_text(CS_QUANTITY_S, delay_s, text);
+    }
 }
 
 /* " with NIC 5 of server 3 dead", or nothing. */
@@ -408,8 +409,8 @@ static void begin_text(cs_answers *a, size_t setting, char text[SENTENCE_BYTES])
         (void)snprintf(text, SENTENCE_BYTES, "%s", a->begin);
         return;
     }
-    place_text(s, "ranks", CS_QUANTITY_COUNT, a->ranks, ranks);
-    place_text(s, "bytes", CS_QUANTITY_SIZE, a->bytes, bytes);
+    place_text(s, "ranks", "cluster.ranks", CS_QUANTITY_COUNT, a->ranks, ranks);
+    place_text(s, "bytes", "bytes", CS_QUANTITY_SIZE, a->bytes, bytes);
     broken_text(s, c, broken);
     for (uint32_t r = 0; r < n; r++) {
         n_late += cs_arrival(&c->job.scenario, r) > 0;
@@ -419,7 +420,7 @@ static void begin_text(cs_answers *a, size_t setting, char text[SENTENCE_BYTES])
         has_delay = has_delay || is_delay(&s->dims[i]);
     }
     if (n_late > 0) {
-        delay_text(s, cs_last_arrival(&c->job.scenario), delay);
+        delay_text(s, cs_last_arrival(&c->job.scenario), n_late == 1, delay);
     }
     if (n_late == 1) {
         (void)snprintf(text, SENTENCE_BYTES, "When GPU %u of %s comes %s late to %s of %s%s", late,
@@ -429,7 +430,7 @@ static void begin_text(cs_answers *a, size_t setting, char text[SENTENCE_BYTES])
                        "When %u of %s GPUs come late to %s of %s, the last by %s%s", n_late, ranks,
                        collective_of(s), bytes, delay, broken);
     } else if (has_delay) {
-        delay_text(s, 0, delay);
+        delay_text(s, 0, true, delay);
         (void)snprintf(text, SENTENCE_BYTES,
                        "When all %s GPUs come on time (%s late) to %s of %s%s", ranks, delay,
                        collective_of(s), bytes, broken);
@@ -833,6 +834,9 @@ static void fill_place(const cs_answers *a, size_t setting, const char *kind, co
 
     if (strcmp(kind, "dim") == 0) {
         fill_dim(s, setting, name, html);
+    } else if (strcmp(kind, "set") == 0) {
+        const char *equals = strchr(name, '=');
+        cs_html_text(html, equals != NULL ? equals + 1 : name);
     } else if (strcmp(kind, "bound") == 0) {
         cs_quantity_text(CS_QUANTITY_S,
                          best < s->n_algorithms ? cs_answer_bound_s(s, setting, best) : (double)NAN,

@@ -109,6 +109,34 @@ def sliders():
     same(shown_is_run("a size by hand")["bytes"], "48M", "size by hand")
 
 
+def sentence():
+    """The numbers of the sentence by keys, and one of them dragged."""
+    of_key = '#answer .num[data-key="{}"]'
+    for key in ("cluster.ranks", "bytes", "arrivals.late[0].delay"):
+        number = of_key.format(key)
+        if not expect(browser.js("const n = document.querySelector(arguments[0]); if (n) n.focus(); return n !== null;", number),
+                      f"sentence: no control of {key} in {browser.text('#verdict')!r}"):
+            continue
+        before, text = config(), browser.text(number)
+        browser.press(Keys.ARROW_RIGHT)
+        idle(f"{key} in the sentence")
+        expect(config() != before, f"sentence: {key}: the configuration is as before")
+        expect(browser.text(number) != text, f"sentence: {key}: still {text}")
+        same(browser.js("return document.activeElement.dataset.key"), key, "the focus after a step in the sentence")
+        shown_is_run(f"{key} in the sentence")
+        browser.press(Keys.ARROW_LEFT)
+        idle(f"{key} in the sentence, back")
+        same(browser.text(number), text, f"sentence: {key} back")
+    size = json.loads(config())["bytes"]
+    box = browser.js("const n = document.querySelector(arguments[0]); n.scrollIntoView({block: 'center', behavior: 'instant'});"
+                     "const b = n.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2];", of_key.format("bytes"))
+    browser.drag(*box, box[0] - 60, box[1], steps=12)
+    idle("a size dragged in the sentence")
+    expect(shown_is_run("a size dragged in the sentence")["bytes"] != size, f"dragged, the size is still {size}")
+    press("As it began")
+    idle("as it began, after the sentence")
+
+
 def press(text, place=0):
     browser.js("[...document.querySelectorAll('#live button')].filter(b => b.textContent.trim() === arguments[0])[arguments[1]].click();",
                text, place)
@@ -289,7 +317,7 @@ def main():
         same(foreign, [], "requests to others")
         same(plain(browser.text("#nav a:nth-child(2)")), "Try it", "the live section in the navigation")
         shown_is_run("as it begins")
-        for test in (sliders, choices, lists, dragging, side_by_side):
+        for test in (sentence, sliders, choices, lists, dragging, side_by_side):
             test()
         by_link(server)
         exports()

@@ -37,6 +37,8 @@ export function text_of(part, setting, best) {
             const d = sweep.dim_of.get(part.name);
             return d === undefined ? part.name : fmt_value(sweep.dims[d].unit, dim_value(d, setting));
         }
+        case 'set':
+            return part.name.slice(part.name.indexOf('=') + 1);
         case 'run':
         case 'name':
             return title_of(part.name);
@@ -86,47 +88,80 @@ export function sentence_text(setting) {
 
 /* ---- controls ---- */
 
-// A number that is a slider. It is made once for a dim and moved to where the text needs it.
-function slider_of(d) {
-    const dim = sweep.dims[d];
-    const node = el('span', {
-        className: 'num' + (dim.unit === 'word' ? ' word' : ''),
+// Of a key of the configuration, where somebody can run another one: null, or {values, place, label, move(place,
+// {goes_on})}.
+let control_of_key = () => null;
+let draw_again = () => {};
+
+export function offer_controls(of_key) {
+    control_of_key = of_key;
+    draw_again();
+}
+
+// What a slider in the sentence moves through: of a dim of the sweep, or of a key.
+function control_of(slider) {
+    const {dim, key} = slider.dataset;
+    if (key) return control_of_key(key);
+    const d = Number(dim);
+    return {
+        values: sweep.dims[d].values,
+        place: sweep.place[d][state.setting],
+        move: (place, how) => move_dim(d, place, how),
+    };
+}
+
+function slider_node(label, is_word) {
+    return el('span', {
+        className: 'num' + (is_word ? ' word' : ''),
         tabIndex: 0,
         role: 'slider',
-        'aria-label': dim.label,
+        'aria-label': label,
         'aria-valuemin': 0,
-        'aria-valuemax': dim.values.length - 1,
         title: 'Drag, or use the arrow keys',
     });
+}
+
+function update_slider_node(node, text, place, n) {
+    if (node.textContent !== text) node.textContent = text;
+    node.setAttribute('aria-valuemax', n - 1);
+    node.setAttribute('aria-valuenow', place);
+    node.setAttribute('aria-valuetext', text);
+}
+
+// A number that is a slider. It is made once for a dim and moved to where the text needs it.
+function slider_of(d) {
+    const node = slider_node(sweep.dims[d].label, sweep.dims[d].unit === 'word');
     node.dataset.dim = d;
     return node;
 }
 
 function update_slider(node, d, setting) {
-    const dim = sweep.dims[d],
-        text = fmt_value(dim.unit, dim_value(d, setting));
-    if (node.textContent !== text) node.textContent = text;
-    node.setAttribute('aria-valuenow', sweep.place[d][setting]);
-    node.setAttribute('aria-valuetext', text);
+    const dim = sweep.dims[d];
+    update_slider_node(node, fmt_value(dim.unit, dim_value(d, setting)), sweep.place[d][setting], dim.values.length);
+}
+
+// The same of a key, "bytes=1 GiB"; null where it cannot be changed here.
+function slider_of_key(part) {
+    const key = part.name.slice(0, part.name.indexOf('=')),
+        control = control_of_key(key);
+    if (!control) return null;
+    const node = slider_node(control.label, false);
+    node.dataset.key = key;
+    update_slider_node(node, text_of(part), control.place, control.values.length);
+    return node;
 }
 
 // Drags and keys of all sliders in a node. The node takes the pointer, because a slider may move in the text
-// meanwhile.
+// meanwhile, or be made anew.
 function wire_sliders(node) {
     let drag = null;
     const slider_at = target => (target.closest ? target.closest('.num') : null);
     node.addEventListener('pointerdown', event => {
         const slider = slider_at(event.target);
-        if (!slider || event.button > 0) return;
-        const d = Number(slider.dataset.dim),
-            n = sweep.dims[d].values.length;
-        drag = {
-            d,
-            slider,
-            x: event.clientX,
-            place: sweep.place[d][state.setting],
-            step: Math.max(5, Math.min(40, 420 / n)),
-        };
+        const control = slider && event.button === 0 ? control_of(slider) : null;
+        if (!control) return;
+        const step = Math.max(5, Math.min(40, 420 / control.values.length));
+        drag = {control, slider, x: event.clientX, last: control.place, step};
         slider.classList.add('drag');
         slider.focus({preventScroll: true});
         node.setPointerCapture(event.pointerId);
@@ -134,7 +169,12 @@ function wire_sliders(node) {
     });
     node.addEventListener('pointermove', event => {
         if (!drag) return;
-        move_dim(drag.d, drag.place + Math.round((event.clientX - drag.x) / drag.step), {goes_on: true});
+        const {control} = drag,
+            moved = control.place + Math.round((event.clientX - drag.x) / drag.step),
+            place = Math.max(0, Math.min(control.values.length - 1, moved));
+        if (place === drag.last) return;
+        drag.last = place;
+        control.move(place, {goes_on: true});
     });
     const end = () => {
         if (drag) drag.slider.classList.remove('drag');
@@ -145,12 +185,12 @@ function wire_sliders(node) {
     node.addEventListener('keydown', event => {
         const slider = slider_at(event.target);
         if (!slider || event.altKey || event.ctrlKey || event.metaKey) return;
-        const d = Number(slider.dataset.dim);
-        const place = stepped(event.key, sweep.place[d][state.setting], sweep.dims[d].values.length);
+        const control = control_of(slider),
+            place = control ? stepped(event.key, control.place, control.values.length) : null;
         if (place === null) return;
         event.preventDefault();
         event.stopPropagation();
-        move_dim(d, place);
+        control.move(place, {goes_on: false});
     });
 }
 
@@ -191,6 +231,10 @@ export function answer_section(node) {
         draw_ranking(plot);
         table.update();
     };
+    draw_again = () => {
+        shown = null;
+        update();
+    };
     return {
         draw: update,
         update: changed => {
@@ -222,6 +266,8 @@ function fill_sentence(verdict, answer, sliders) {
             if (part.text !== undefined) return part.text;
             const d = part.kind === 'dim' ? sweep.dim_of.get(part.name) : undefined;
             if (d !== undefined) return sliders[d];
+            const slider = part.kind === 'set' ? slider_of_key(part) : null;
+            if (slider) return slider;
             const span = el('span');
             span.dataset.place = part.kind + ':' + part.name;
             if (part.kind === 'run') span.style.color = colour_of(part.name);

@@ -5,6 +5,7 @@
 import {D, sweep, set_data, value_of, time_measure} from './data.js';
 import {fmt_seconds, fmt_change, fmt_value} from './format.js';
 import {state, state_key, change} from './state.js';
+import {offer_controls} from './answer.js';
 import {el, button, esc, named, table_html, save_file, tell_status, say} from './parts.js';
 import {normal_config, config_get, config_set, config_count, reduced_config, shown_value, si_value, config_text, config_differences} from './scenario.js';
 
@@ -226,6 +227,18 @@ function live_fields() {
     const grid = el('div', {className: 'live-fields'}, ...selects.map(f => f.node), ...simple.map(f => f.node));
     live.fields = [...selects, ...simple];
     return grid;
+}
+
+// What a number of the sentence moves through (offer_controls()): that of the field of the same key.
+function sentence_control(path) {
+    const known = LIVE_FIELDS.find(f => f.path === path);
+    const field = known || (/^arrivals\.late\[\d+\]\.delay$/.test(path) ? {label: 'delay', unit: 's', values: DELAYS} : null);
+    const given = field && live.config ? shown_value(live.config, path) : undefined;
+    if (!field || (given === undefined && !known)) return null;
+    const si = given === undefined ? field.init : si_value(field.unit, given);
+    if (!Number.isFinite(si)) return null;
+    return {...field, place: nearest_place(field.values, si),
+        move: (place, {goes_on}) => set_path(path, config_text(field.unit, field.values[place]), goes_on)};
 }
 
 /* ---- late ranks, slow and dead NICs: rows of lists ---- */
@@ -639,6 +652,7 @@ async function start_live(body) {
     live.first = JSON.stringify(live.config);
     build_live(body);
     live_sync();
+    offer_controls(sentence_control);
     follow_config();
     load_pinned();
 }

@@ -319,11 +319,12 @@ function follow_print() {
 // New data from `serve`: the sections are made again; who had the focus gets it back where it still is.
 function renew() {
     const focused = document.activeElement,
-        dim = focused && focused.dataset ? focused.dataset.dim : undefined;
+        {dim, key} = (focused && focused.dataset) || {};
     apply_looks(wanted_theme());
     make_sections();
-    if (dim !== undefined && !focused.isConnected) {
-        const again = document.querySelector(`#answer .num[data-dim="${CSS.escape(dim)}"]`);
+    if ((dim !== undefined || key !== undefined) && !focused.isConnected) {
+        const name = dim !== undefined ? 'dim' : 'key',
+            again = document.querySelector(`#answer .num[data-${name}="${CSS.escape(dim ?? key)}"]`);
         if (again) again.focus({preventScroll: true});
     }
 }
