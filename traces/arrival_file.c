@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "input/folder.h"
 #include "input/gzip.h"
+#include "input/lines.h"
 #include "input/locate.h"
 #include "traces/arrival_formats.h"
 
@@ -53,6 +54,15 @@ static cs_status check_text(const cs_arrival_text *text, cs_error *err)
     if (text->length >= 2 && memcmp(text->text, "PK", 2) == 0) {
         return refuse(text, 1, "is a zip archive: unpack it first", err);
     }
+    if (text->length >= 2 && (unsigned char)text->text[0] == 0x80 &&
+        (unsigned char)text->text[1] <= 5) {
+        return refuse(
+            text, 1,
+            "is a pickle (of Flight Recorder?), which may run any code: turn it into JSON "
+            "where it is from: python3 -c 'import json, pickle, sys; "
+            "json.dump(pickle.load(sys.stdin.buffer), sys.stdout)' < FILE > FILE.json",
+            err);
+    }
     if (text->length > CS_ARRIVAL_MAX_BYTES) {
         return refuse(text, 0, "is larger than 256 MiB, which is the most that is read", err);
     }
@@ -85,28 +95,81 @@ static cs_status read_lines(const cs_arrival_text *text, const cs_arrival_option
     return status;
 }
 
+/* What a text is, by its content. */
+typedef enum format { LINES, EVENTS, INSPECTOR, FLIGHT_RECORDER, N_FORMATS } format;
+
+static const char *const format_names[] = {"a table or a log", "a JSON trace", "a log of Inspector",
+                                           "a dump of Flight Recorder"};
+
+static format format_of(const cs_arrival_text *text)
+{
+    if (text->text == NULL || cs_inspector_is(text->text, text->length)) {
+        return INSPECTOR;
+    }
+    if (!is_json(text)) {
+        return LINES;
+    }
+    return cs_flight_recorder_is(text->text, text->length) ? FLIGHT_RECORDER : EVENTS;
+}
+
+/* All texts must be of one format; of tables and logs there is only one. */
+static cs_status check_formats(const cs_arrival_text *texts, size_t n, format *format_p,
+                               cs_error *err)
+{
+    *format_p = format_of(&texts[0]);
+    for (size_t i = 1; i < n; i++) {
+        format other = format_of(&texts[i]);
+        if (other != *format_p) {
+            cs_status status =
+                CS_FAIL(err, CS_EPARSE, "", "is %s, but %.200s is %s: accepted is one format",
+                        format_names[other], texts[0].name, format_names[*format_p]);
+            cs_error_locate(err, texts[i].name, 0, 0);
+            return status;
+        }
+    }
+    return *format_p != LINES || n == 1
+               ? CS_OK
+               : refuse(&texts[1], 0,
+                        "several files are accepted as NCCL traces (JSON) and logs of Inspector "
+                        "only, one per rank",
+                        err);
+}
+
+/* Options that choose among calls, or among events, are for formats that have such. */
+static cs_status check_options(const cs_arrival_options *options, format form, const char *name,
+                               cs_error *err)
+{
+    bool has_calls = form != LINES, has_events = form == EVENTS;
+
+    if ((options->category != NULL && !has_events) ||
+        ((options->group != NULL || options->collective != NULL) && !has_calls)) {
+        return CS_FAIL(err, CS_EINVAL, "",
+                       "--category, --group and --collective choose among the events of JSON "
+                       "traces; %s is %s",
+                       name, has_calls ? format_names[form] : "none");
+    }
+    return CS_OK;
+}
+
 static cs_status read_texts(const cs_arrival_text *texts, size_t n,
                             const cs_arrival_options *options, cs_arrival_trace *trace_p,
                             cs_arrival_notes *notes, cs_error *err)
 {
-    size_t n_json = 0;
+    format form = LINES;
 
     for (size_t i = 0; i < n; i++) {
-        CS_TRY(check_text(&texts[i], err));
-        n_json += is_json(&texts[i]);
+        if (texts[i].text != NULL) {
+            CS_TRY(check_text(&texts[i], err));
+        }
     }
-    if (n_json == n) {
-        return cs_kineto_read(texts, n, options, trace_p, notes, err);
-    }
-    if (n > 1) {
-        return refuse(&texts[1], 0,
-                      "several files are accepted as NCCL traces (JSON) only, one per rank", err);
-    }
-    if (options->category != NULL || options->group != NULL || options->collective != NULL) {
-        return CS_FAIL(err, CS_EINVAL, "",
-                       "--category, --group and --collective choose among the events of JSON "
-                       "traces; %s is none",
-                       texts[0].name);
+    CS_TRY(check_formats(texts, n, &form, err));
+    CS_TRY(check_options(options, form, texts[0].name, err));
+    switch (form) {
+    case EVENTS: return cs_kineto_read(texts, n, options, trace_p, notes, err);
+    case INSPECTOR: return cs_inspector_read(texts, n, options, trace_p, notes, err);
+    case FLIGHT_RECORDER: return cs_flight_recorder_read(texts, n, options, trace_p, notes, err);
+    case LINES:
+    case N_FORMATS: break;
     }
     return read_lines(texts, options, trace_p, notes, err);
 }
@@ -134,14 +197,16 @@ cs_status cs_arrival_texts_read(const cs_arrival_text *texts, size_t n,
 
 /* ---- files and folders ---- */
 
-#define ACCEPTED                                                                            \
-    "accepted are tables (iteration,rank,arrival_s), logs of StragglAR, JSON of PyTorch's " \
-    "profiler and Chrome traces, each also compressed with gzip"
+#define ACCEPTED                                                                                   \
+    "accepted are tables (iteration,rank,arrival_s), logs of StragglAR, logs of NCCL Inspector, "  \
+    "JSON of PyTorch's profiler and Flight Recorder and Chrome traces, each also compressed with " \
+    "gzip"
 
 /* Files on their way into memory. */
 typedef struct loading {
     cs_arrival_text texts[CS_ARRIVAL_MAX_FILES];
     char           *names[CS_ARRIVAL_MAX_FILES], *data[CS_ARRIVAL_MAX_FILES]; /* owned */
+    bool            in_folder[CS_ARRIVAL_MAX_FILES];
     size_t          n, n_bytes;
     cs_text         left_out; /* files of folders that are no traces, with commas between them */
 } loading;
@@ -169,7 +234,24 @@ static bool is_table(const cs_arrival_text *text)
 
 static bool is_known(const cs_arrival_text *text)
 {
-    return is_json(text) || cs_stragglar_log_is(text->text, text->length) || is_table(text);
+    return text->text == NULL || is_json(text) || cs_stragglar_log_is(text->text, text->length) ||
+           is_table(text);
+}
+
+/* Is it a log of Inspector? Such a file is read when its calls are. */
+static bool is_streamed(const char *name)
+{
+    cs_lines   *lines = NULL;
+    size_t      length;
+    const char *text;
+
+    if (cs_lines_open(name, &lines, NULL) != CS_OK) {
+        return false; /* whoever reads it says why */
+    }
+    text    = cs_lines_ahead(lines, &length);
+    bool is = cs_inspector_is(text, length);
+    cs_lines_close(lines);
+    return is;
 }
 
 /* Read a file. One `in_folder` that is no trace is left out. */
@@ -182,7 +264,8 @@ static cs_status load_file(loading *l, const char *name, bool in_folder, cs_erro
     if (copy == NULL) {
         return CS_NO_MEMORY(err, "a file's name");
     }
-    status    = cs_gzip_read(name, CS_ARRIVAL_MAX_BYTES, &data, &text.length, err);
+    status    = is_streamed(name) ? CS_OK
+                                  : cs_gzip_read(name, CS_ARRIVAL_MAX_BYTES, &data, &text.length, err);
     text.text = data;
     if (status == CS_OK && l->n == CS_ARRIVAL_MAX_FILES) {
         status = CS_FAIL(err, CS_EINVAL, "--trace", "more than %d files", CS_ARRIVAL_MAX_FILES);
@@ -200,9 +283,10 @@ static cs_status load_file(loading *l, const char *name, bool in_folder, cs_erro
         cs_free(data);
         return status;
     }
-    l->names[l->n]   = copy;
-    l->data[l->n]    = data;
-    l->texts[l->n++] = text;
+    l->names[l->n]     = copy;
+    l->data[l->n]      = data;
+    l->in_folder[l->n] = in_folder;
+    l->texts[l->n++]   = text;
     return CS_OK;
 }
 
@@ -244,6 +328,35 @@ static cs_status load_one(loading *l, const char *path, size_t length, cs_error 
     return status;
 }
 
+/* Of files of folders, leave those that are of the format that most of all files have. */
+static cs_status keep_format(loading *l, cs_error *err)
+{
+    size_t counts[N_FORMATS] = {0}, kept = 0;
+    format most = LINES;
+
+    for (size_t i = 0; i < l->n; i++) {
+        counts[format_of(&l->texts[i])]++;
+    }
+    for (format f = LINES; f < N_FORMATS; f++) {
+        most = counts[f] > counts[most] ? f : most;
+    }
+    for (size_t i = 0; i < l->n; i++) {
+        if (!l->in_folder[i] || format_of(&l->texts[i]) == most) {
+            l->texts[kept]       = l->texts[i];
+            l->names[kept]       = l->names[i];
+            l->data[kept]        = l->data[i];
+            l->in_folder[kept++] = l->in_folder[i];
+        } else {
+            cs_text_add(&l->left_out, "%s%s (%s)", l->left_out.length > 0 ? ", " : "", l->names[i],
+                        format_names[format_of(&l->texts[i])]);
+            cs_free(l->names[i]);
+            cs_free(l->data[i]);
+        }
+    }
+    l->n = kept;
+    return cs_text_status(&l->left_out, err);
+}
+
 static void loading_free(loading *l)
 {
     for (size_t i = 0; l != NULL && i < l->n; i++) {
@@ -274,7 +387,7 @@ static cs_status note_left_out(const loading *l, cs_arrival_trace *trace, cs_arr
     if (l->left_out.length == 0) {
         return CS_OK;
     }
-    cs_text_add(&notes->text, "left out of folders, no traces: %s\n", l->left_out.data);
+    cs_text_add(&notes->text, "left out of folders: %s\n", l->left_out.data);
     cs_status status = cs_text_status(&notes->text, err);
     if (status != CS_OK) {
         cs_arrival_trace_free(trace);
@@ -292,6 +405,9 @@ cs_status cs_arrival_files_load(const char *const *paths, size_t n,
 
     for (size_t i = 0; i < n && status == CS_OK; i++) {
         status = load_list(l, paths[i], err);
+    }
+    if (status == CS_OK) {
+        status = keep_format(l, err);
     }
     if (status == CS_OK) {
         status = cs_arrival_texts_read(l->texts, l->n, options, trace_p, notes_p, err);

@@ -4,12 +4,14 @@
  *
  *   tables          iteration,rank,arrival_s, as CSV or markdown
  *   StragglAR logs  records "Rank r | Step s | .. | AR Time"
+ *   Inspector       logs of NCCL's profiler plugin, one file per process, of any length
+ *   Flight Recorder dumps of PyTorch, one file per rank
  *   NCCL traces     of PyTorch's profiler (Kineto), one file per rank
  *   timelines       Chrome traces of a rank's work
  *
  * traces/arrival_formats.h describes them. Files may be compressed with gzip. A folder stands for
- * the files in it that have one of these forms, by name (input/folder.h); the notes name the
- * others. Errors carry file, line and column.
+ * the files in it that have the form that most of them have, by name (input/folder.h); the notes
+ * name the others. Errors carry file, line and column.
  */
 #ifndef CS_TRACES_ARRIVAL_FILE_H
 #define CS_TRACES_ARRIVAL_FILE_H
@@ -18,7 +20,7 @@
 #include "traces/arrival_rows.h"
 
 enum { CS_ARRIVAL_MAX_FILES = 4096 };
-#define CS_ARRIVAL_MAX_BYTES ((size_t)256 << 20) /* of one file, unpacked */
+#define CS_ARRIVAL_MAX_BYTES ((size_t)256 << 20) /* of one file, unpacked; not of Inspector's */
 #define CS_ARRIVAL_MAX_TOTAL ((size_t)4 << 30)   /* of all files together */
 
 /* Read a trace with the default options. `path` is one file or folder, or several with commas
@@ -40,7 +42,7 @@ extern const cs_file_kind cs_arrival_file_kind;
 
 /* One text in memory; `name` is its name in errors. */
 typedef struct cs_arrival_text {
-    const char *name, *text; /* `text` has a NUL behind it */
+    const char *name, *text; /* `text` has a NUL behind it; NULL: a log of Inspector, in the file */
     size_t      length;
 } cs_arrival_text;
 

@@ -14,6 +14,7 @@
  *   arrival_s (also arrival)      when the rank came: on one clock, or as an offset from the first
  *                                 arrival of the iteration (then the smallest is 0)
  *   inside_s (also inside, AR kernel)  how long the rank was inside
+ *   queued_s (also queued)        from the host's call to the arrival of its kernel on the GPU
  *   bytes                         buffer of the call, per rank as in nccl-tests
  * At least one of arrival and inside must be there. Times are seconds or carry a unit ("3us"); a
  * column whose name ends in _ms, _us, _ns or "(us)" and so on has bare numbers of that unit.
@@ -50,6 +51,35 @@ CS_MUST_CHECK cs_status cs_stragglar_log_read(const char *text, size_t length, c
                                               const cs_arrival_options *options,
                                               cs_arrival_rows *rows, cs_arrival_notes *notes,
                                               cs_error *err);
+
+/* Logs of NCCL's profiler plugin Inspector (versions 4.0 to 4.3), one object a line, one file per
+ * process: which call of which communicator a rank made, how long it was inside, and, with
+ * NCCL_INSPECTOR_DUMP_VERBOSE=1, when the host made it and when its kernels began and ended on
+ * the host's clock (traces/call_log.h says how clocks are set). Keys that are not known are
+ * skipped. A last line that is cut off is noted. A text whose `text` is NULL is read from the file
+ * of its name, piece by piece: it may have any length. */
+
+/* Does a text begin as such a log? O(length of its first line). */
+bool cs_inspector_is(const char *text, size_t length);
+
+/* Read logs: see cs_arrival_texts_read(). Some 500 MB/s. */
+CS_MUST_CHECK cs_status cs_inspector_read(const cs_arrival_text *texts, size_t n,
+                                          const cs_arrival_options *options,
+                                          cs_arrival_trace *trace_p, cs_arrival_notes *notes,
+                                          cs_error *err);
+
+/* Dumps of PyTorch's Flight Recorder as JSON, one per rank: when the host made a call and how long
+ * its kernel ran. Without durations (TORCH_NCCL_ENABLE_TIMING) the readings of the watchdog count.
+ * The rank is that of the key `rank`, else the last number in the file's name. */
+
+/* Does a text have entries of such a dump? O(length). */
+bool cs_flight_recorder_is(const char *text, size_t length);
+
+/* Read dumps: see cs_arrival_texts_read(). O(size of the texts). */
+CS_MUST_CHECK cs_status cs_flight_recorder_read(const cs_arrival_text *texts, size_t n,
+                                                const cs_arrival_options *options,
+                                                cs_arrival_trace *trace_p, cs_arrival_notes *notes,
+                                                cs_error *err);
 
 /* JSON traces: of NCCL kernels (PyTorch's profiler), or of a rank's work.
  *

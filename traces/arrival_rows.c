@@ -289,22 +289,44 @@ static void set_period(building *b, bool is_clock)
     }
 }
 
+/* Do the ranks leave some call at times that differ by more than how finely these are given? Then
+ * it was measured when they leave. */
+static bool ends_differ(const building *b)
+{
+    const cs_arrival_row *row = b->rows->rows;
+
+    for (size_t c = 0; c < b->n_calls; c++, row += b->n_ranks) {
+        double first_s = (double)INFINITY, last_s = -(double)INFINITY;
+        for (uint32_t r = 0; r < b->n_ranks; r++) {
+            first_s = fmin(first_s, row[r].arrival_s + row[r].inside_s);
+            last_s  = fmax(last_s, row[r].arrival_s + row[r].inside_s);
+        }
+        if (!isnan(row[0].arrival_s) && last_s - first_s > b->notes->end_resolution_s) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static cs_status fill(building *b, cs_arrival_trace *trace)
 {
     const cs_arrival_row *rows       = b->rows->rows;
     size_t                n          = b->n_calls * b->n_ranks;
-    bool                  has_inside = true;
+    bool                  has_inside = true, has_queued = true;
 
-    for (size_t i = 0; i < n && has_inside; i++) {
-        has_inside = !isnan(rows[i].inside_s);
+    for (size_t i = 0; i < n; i++) {
+        has_inside = has_inside && !isnan(rows[i].inside_s);
+        has_queued = has_queued && !isnan(rows[i].queued_s);
     }
     trace->n_ranks   = b->n_ranks;
     trace->n_calls   = b->n_calls;
     trace->arrival_s = CS_NEW(double, n);
     trace->inside_s  = has_inside ? CS_NEW(double, n) : NULL;
+    trace->queued_s  = has_queued ? CS_NEW(double, n) : NULL;
     trace->bytes     = rows[0].bytes > 0 ? CS_NEW(uint64_t, b->n_calls) : NULL;
+    trace->has_ends  = has_inside && ends_differ(b);
     if (trace->arrival_s == NULL || (has_inside && trace->inside_s == NULL) ||
-        (rows[0].bytes > 0 && trace->bytes == NULL)) {
+        (has_queued && trace->queued_s == NULL) || (rows[0].bytes > 0 && trace->bytes == NULL)) {
         return CS_NO_MEMORY(b->err, "a trace of %zu calls", b->n_calls);
     }
     for (size_t c = 0; c < b->n_calls; c++) {
@@ -315,6 +337,9 @@ static cs_status fill(building *b, cs_arrival_trace *trace)
     }
     for (size_t i = 0; i < n && has_inside; i++) {
         trace->inside_s[i] = rows[i].inside_s;
+    }
+    for (size_t i = 0; i < n && has_queued; i++) {
+        trace->queued_s[i] = rows[i].queued_s;
     }
     return CS_OK;
 }

@@ -52,6 +52,7 @@ typedef struct cs_arrival_row {
     int      line, column; /* where it stands in the input; 0: unknown */
     double   arrival_s;    /* NAN: not known */
     double   inside_s;     /* NAN: not known */
+    double   queued_s;     /* from the host's call to the arrival; NAN: not known */
     double   period_s;     /* of the iteration; NAN: not known */
     uint64_t bytes;        /* 0: not known */
 } cs_arrival_row;

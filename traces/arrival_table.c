@@ -14,18 +14,18 @@
 
 enum { MAX_COLUMNS = 64, CELL_BYTES = 96 };
 
-typedef enum meaning { UNUSED, ITERATION, RANK, ARRIVAL, INSIDE, BYTES, MEANINGS } meaning;
+typedef enum meaning { UNUSED, ITERATION, RANK, ARRIVAL, INSIDE, QUEUED, BYTES, MEANINGS } meaning;
 
-static const char *const meaning_names[] = {"",          "iteration", "rank",
-                                            "arrival_s", "inside_s",  "bytes"};
+static const char *const meaning_names[] = {"",         "iteration", "rank", "arrival_s",
+                                            "inside_s", "queued_s",  "bytes"};
 
 static const struct {
     const char *name;
     meaning     meaning;
 } known_names[] = {
-    {"iteration", ITERATION}, {"step", ITERATION},   {"call", ITERATION},
-    {"rank", RANK},           {"arrival", ARRIVAL},  {"arrival gap", ARRIVAL},
-    {"inside", INSIDE},       {"ar kernel", INSIDE}, {"bytes", BYTES},
+    {"iteration", ITERATION}, {"step", ITERATION},      {"call", ITERATION}, {"rank", RANK},
+    {"arrival", ARRIVAL},     {"arrival gap", ARRIVAL}, {"inside", INSIDE},  {"ar kernel", INSIDE},
+    {"queued", QUEUED},       {"bytes", BYTES},
 };
 
 /* Ends of a column's name that say a unit. */
@@ -271,6 +271,7 @@ static cs_status read_cell(table *t, const cell *c, const column *col, cs_arriva
         return CS_OK;
     case ARRIVAL: return read_time(t, c, col, &row->arrival_s, err);
     case INSIDE: return read_time(t, c, col, &row->inside_s, err);
+    case QUEUED: return read_time(t, c, col, &row->queued_s, err);
     case BYTES:
         CS_TRY(cs_parse_bytes(c->text, &row->bytes, where, err));
         return row->bytes > 0 ? CS_OK
@@ -287,6 +288,7 @@ static cs_status read_row(table *t, cs_arrival_rows *rows, cs_error *err)
     cs_arrival_row row   = {.line      = line->number,
                             .arrival_s = (double)NAN,
                             .inside_s  = (double)NAN,
+                            .queued_s  = (double)NAN,
                             .period_s  = (double)NAN};
     size_t         count = cut(t, line->text);
 
@@ -356,23 +358,26 @@ cs_status cs_arrival_table_read(const char *text, size_t length, const char *nam
 typedef struct entry {
     uint64_t iteration;
     uint32_t rank;
-    double   arrival_s, inside_s;
+    double   arrival_s, inside_s, queued_s;
     uint64_t bytes;
 } entry;
 
 static const cs_column arrival_columns[] = {CS_COLUMN(entry, iteration), CS_COLUMN(entry, rank),
                                             CS_COLUMN(entry, arrival_s), CS_COLUMN_END};
 static const cs_column inside_columns[]  = {CS_COLUMN(entry, inside_s), CS_COLUMN_END};
+static const cs_column queued_columns[]  = {CS_COLUMN(entry, queued_s), CS_COLUMN_END};
 static const cs_column bytes_columns[]   = {CS_COLUMN(entry, bytes), CS_COLUMN_END};
 static const cs_column no_columns[]      = {CS_COLUMN_END};
 
 void cs_arrival_table_write(const cs_arrival_trace *trace, cs_text *text)
 {
     const cs_column *inside = trace->inside_s != NULL ? inside_columns : no_columns;
+    const cs_column *queued = trace->queued_s != NULL ? queued_columns : no_columns;
     const cs_column *bytes  = trace->bytes != NULL ? bytes_columns : no_columns;
 
     cs_csv_keys(text, arrival_columns);
     cs_csv_keys(text, inside);
+    cs_csv_keys(text, queued);
     cs_csv_keys(text, bytes);
     cs_csv_end(text);
     for (size_t i = 0; i < trace->n_calls * trace->n_ranks; i++) {
@@ -381,9 +386,11 @@ void cs_arrival_table_write(const cs_arrival_trace *trace, cs_text *text)
                             .rank      = (uint32_t)(i % trace->n_ranks),
                             .arrival_s = trace->arrival_s[i],
                             .inside_s  = trace->inside_s != NULL ? trace->inside_s[i] : 0,
+                            .queued_s  = trace->queued_s != NULL ? trace->queued_s[i] : 0,
                             .bytes     = trace->bytes != NULL ? trace->bytes[call] : 0};
         cs_csv_row(text, &(cs_row){arrival_columns, &e, false});
         cs_csv_row(text, &(cs_row){inside, &e, false});
+        cs_csv_row(text, &(cs_row){queued, &e, false});
         cs_csv_row(text, &(cs_row){bytes, &e, false});
         cs_csv_end(text);
     }

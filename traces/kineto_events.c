@@ -16,23 +16,13 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "input/locate.h"
+#include "traces/nccl_names.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { NAME_BYTES = 128 };
-
-static const struct {
-    const char *name;
-    uint64_t    bytes;
-} types[] = {
-    {"float", 4}, {"half", 2}, {"bfloat16", 2},      {"double", 8},
-    {"long", 8},  {"int", 4},  {"short", 2},         {"char", 1},
-    {"byte", 1},  {"bool", 1}, {"float8_e4m3fn", 1}, {"float8_e5m2", 1},
-};
 
 static void path_of(const cs_event_file *file, size_t index, const char *key, char *path)
 {
@@ -127,40 +117,6 @@ const char *cs_event_id(const json_t *event, const char *key, cs_arena *arena)
     return cs_arena_strdup(arena, json_is_string(id) ? json_string_value(id) : "");
 }
 
-/* Does a name, up to its '(', have this part? Only its letters and digits count, in either case. */
-static bool has_part(const char *name, const char *part)
-{
-    for (; *name != '\0' && *name != '('; name++) {
-        const char *at = name, *rest = part;
-        while (
-            *rest != '\0' && *at != '\0' && *at != '(' &&
-            ((at > name && !isalnum((unsigned char)*at)) || tolower((unsigned char)*at) == *rest)) {
-            rest += isalnum((unsigned char)*at) != 0;
-            at++;
-        }
-        if (*rest == '\0') {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The collective with the longest name that is part of it: AllReduce and ReduceScatter before
- * Reduce. */
-static bool find_collective(const char *name, cs_collective *collective_p)
-{
-    size_t longest = 0;
-
-    for (cs_collective c = 0; c < CS_COLLECTIVE_COUNT; c++) {
-        size_t length = strlen(cs_collectives[c].name);
-        if (length > longest && has_part(name, cs_collectives[c].name)) {
-            *collective_p = c;
-            longest       = length;
-        }
-    }
-    return longest > 0;
-}
-
 /* A text of an object that is not empty, or NULL. */
 static const char *said(const json_t *object, const char *key)
 {
@@ -179,25 +135,6 @@ static bool is_nccl_kernel(const json_t *event)
            (strncmp(name, "ncclKernel", 10) == 0 || strncmp(name, "ncclDevKernel", 13) == 0);
 }
 
-/* Size of an element; 0: unknown. */
-static uint64_t type_bytes(const json_t *args)
-{
-    const char *said = json_string_value(json_object_get(args, "dtype"));
-    char        name[NAME_BYTES];
-    size_t      used = 0;
-
-    for (; said != NULL && said[used] != '\0' && used + 1 < sizeof name; used++) {
-        name[used] = (char)tolower((unsigned char)said[used]);
-    }
-    name[used] = '\0';
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (strcmp(types[i].name, strncmp(name, "c10::", 5) == 0 ? name + 5 : name) == 0) {
-            return types[i].bytes;
-        }
-    }
-    return 0;
-}
-
 /* The larger side is nccl-tests' size column: of an AllGather the output, of a ReduceScatter the
  * input. */
 static uint64_t call_bytes(const json_t *args)
@@ -206,7 +143,10 @@ static uint64_t call_bytes(const json_t *args)
     json_int_t out  = json_integer_value(json_object_get(args, "Out msg nelems"));
     json_int_t most = in > out ? in : out;
 
-    return most > 0 && most <= (json_int_t)1 << 48 ? (uint64_t)most * type_bytes(args) : 0;
+    return most > 0 && most <= (json_int_t)1 << 48
+               ? (uint64_t)most *
+                     cs_torch_type_bytes(json_string_value(json_object_get(args, "dtype")))
+               : 0;
 }
 
 /* A text of the args; an array, as some writers have the ranks, as compact JSON. */
@@ -318,16 +258,16 @@ static bool is_call(const json_t *event, const annotations *from, cs_nccl_call *
 {
     const char *name = said(json_object_get(event, "args"), "Collective name");
 
-    if (name == NULL &&
-        find_collective(json_string_value(json_object_get(event, "name")), &call->collective)) {
+    if (name == NULL && cs_nccl_collective_named(json_string_value(json_object_get(event, "name")),
+                                                 &call->collective)) {
         return true;
     }
     name = name != NULL ? name : annotated(from, call);
     if (name == NULL) {
         left_out->n_unnamed++;
-    } else if (find_collective(name, &call->collective)) {
+    } else if (cs_nccl_collective_named(name, &call->collective)) {
         return true;
-    } else if (has_part(name, "send") || has_part(name, "recv")) {
+    } else if (cs_nccl_name_has(name, "send") || cs_nccl_name_has(name, "recv")) {
         left_out->n_point_to_point++;
     } else {
         left_out->other = left_out->n_others++ == 0 ? name : left_out->other;

@@ -17,6 +17,28 @@ static double behind_others_s(const cs_arrival_trace *trace, size_t call, uint32
     return cs_behind_others_s(&trace->arrival_s[call * trace->n_ranks], trace->n_ranks, rank);
 }
 
+/* How long after the last of the others a rank leaves. */
+static double leaves_behind_others_s(const cs_arrival_trace *trace, size_t call, uint32_t rank)
+{
+    const double *inside_s = &trace->inside_s[call * trace->n_ranks];
+    double        others_s = -(double)INFINITY;
+
+    for (uint32_t r = 0; r < trace->n_ranks; r++) {
+        if (r != rank) {
+            others_s = fmax(others_s, cs_trace_arrival(trace, call, r) + inside_s[r]);
+        }
+    }
+    return cs_trace_arrival(trace, call, rank) + inside_s[rank] - others_s;
+}
+
+const char *cs_late_cause_name(cs_late_cause cause)
+{
+    static const char *const names[CS_LATE_CAUSES] = {
+        [CS_LATE_HOST] = "host", [CS_LATE_GPU] = "gpu", [CS_LATE_NETWORK] = "network"};
+
+    return names[cause];
+}
+
 static void find_straggler(const cs_arrival_trace *trace, cs_skew *skew)
 {
     size_t   n_same = 0;
@@ -67,7 +89,9 @@ static void describe_calls(const cs_arrival_trace *trace, const double *last_s, 
     size_t n = trace->n_calls;
 
     for (size_t c = 0; c < n; c++) {
-        values[c] = behind_others_s(trace, c, skew->straggler);
+        values[c] = skew->ranks[skew->straggler].cause == CS_LATE_NETWORK
+                        ? leaves_behind_others_s(trace, c, skew->straggler)
+                        : behind_others_s(trace, c, skew->straggler);
     }
     skew->straggler_delay_s = spread_of(values, n, skew->delays_s);
     skew->spread_s          = spread_of(last_s, n, skew->delays_s);
@@ -99,6 +123,286 @@ static void describe_inside(const cs_arrival_trace *trace, cs_skew *skew, double
     }
 }
 
+/* ---- why ---- */
+
+#define LATE_SCATTERS 3.0  /* so many times as far behind the others as the early ones are apart */
+#define LATE_ERRORS   2.0  /* ... and as the clocks' error */
+#define LATE_RATIO    0.05 /* of the calls: seldom late is not a cause */
+#define LATE_TIMES    3.0  /* as often as the ranks that are seldom late */
+
+/* Times of one call, of one kind, and the same sorted. */
+typedef struct moment {
+    bool    is_known;
+    double *at_s, *sorted_s; /* [n_ranks] */
+    double  apart_s;         /* how far the early ones are apart, in most calls */
+} moment;
+
+enum { CALLED, CAME, LEFT, MOMENTS };
+
+/* The lower quartile of sorted values (type 7, as in base/statistics.h) without the one at
+ * `left_out`. */
+static double quarter_without(const double *sorted, uint32_t n, uint32_t left_out)
+{
+    double   at  = 0.25 * (double)(n - 2);
+    uint32_t low = (uint32_t)at, high = low + 1 < n - 1 ? low + 1 : low;
+    double   part = at - (double)low;
+
+    low += low >= left_out;
+    high += high >= left_out;
+    return sorted[low] + part * (sorted[high] - sorted[low]);
+}
+
+static uint32_t place_of(const double *sorted, uint32_t n, double value)
+{
+    uint32_t low = 0, high = n;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (sorted[middle] < value) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* How far a rank is behind the first quarter of the others. */
+static double behind_s(const moment *m, uint32_t n, uint32_t rank)
+{
+    double at_s = m->at_s[rank];
+    return at_s - quarter_without(m->sorted_s, n, place_of(m->sorted_s, n, at_s));
+}
+
+static bool is_late(const moment *m, double by_s, double error_s)
+{
+    return m->is_known && by_s > 0 && by_s > LATE_SCATTERS * m->apart_s &&
+           by_s > LATE_ERRORS * error_s;
+}
+
+/* The times of a call, of every kind that is known. */
+static void fill_moments(const cs_arrival_trace *trace, size_t call, moment m[MOMENTS])
+{
+    const size_t from = call * trace->n_ranks;
+
+    for (uint32_t r = 0; r < trace->n_ranks; r++) {
+        double came_s     = trace->arrival_s[from + r];
+        m[CAME].at_s[r]   = came_s;
+        m[CALLED].at_s[r] = trace->queued_s != NULL ? came_s - trace->queued_s[from + r] : 0;
+        m[LEFT].at_s[r]   = trace->has_ends ? came_s + trace->inside_s[from + r] : 0;
+    }
+    for (int k = 0; k < MOMENTS; k++) {
+        for (uint32_t r = 0; r < trace->n_ranks && m[k].is_known; r++) {
+            m[k].sorted_s[r] = m[k].at_s[r];
+        }
+        if (m[k].is_known) {
+            cs_sort_samples(m[k].sorted_s, trace->n_ranks);
+        }
+    }
+}
+
+/* How far the earlier half of the ranks is apart: the middle over all calls. Of two ranks the
+ * earlier one is alone. */
+static void find_apart(const cs_arrival_trace *trace, moment m[MOMENTS], double *scratch)
+{
+    const uint32_t n = trace->n_ranks, half = n >= 4 ? n / 2 - 1 : 1;
+
+    for (int k = 0; k < MOMENTS; k++) {
+        for (size_t c = 0; c < trace->n_calls && m[k].is_known; c++) {
+            fill_moments(trace, c, m);
+            scratch[c] = n > 2 ? m[k].sorted_s[half] - m[k].sorted_s[0] : 0;
+        }
+        if (m[k].is_known) {
+            cs_sort_samples(scratch, trace->n_calls);
+            m[k].apart_s = cs_estimate_quantile(scratch, trace->n_calls, 0.5, 0).value;
+        }
+    }
+}
+
+/* Count the call for a rank. */
+static void judge(const cs_arrival_trace *trace, const moment m[MOMENTS], uint32_t r,
+                  cs_skew_rank *rank)
+{
+    const uint32_t n        = trace->n_ranks;
+    const double   share    = 1 / (double)trace->n_calls;
+    const double   called_s = m[CALLED].is_known ? behind_s(&m[CALLED], n, r) : (double)NAN;
+    const double   came_s   = behind_s(&m[CAME], n, r);
+    const double   left_s   = m[LEFT].is_known ? behind_s(&m[LEFT], n, r) : (double)NAN;
+    cs_late_cause  cause    = CS_LATE_NOT;
+
+    if (is_late(&m[CAME], came_s, trace->clock_error_s)) {
+        cause = isnan(called_s)          ? CS_LATE_UNKNOWN
+                : called_s >= came_s / 2 ? CS_LATE_HOST
+                                         : CS_LATE_GPU;
+    } else if (is_late(&m[LEFT], left_s, trace->clock_error_s)) {
+        cause = CS_LATE_NETWORK;
+    }
+    rank->n_late[cause]++;
+    rank->called_s += called_s * share;
+    rank->came_s += came_s * share;
+    rank->left_s += left_s * share;
+}
+
+/* Of most calls in which the rank is late, if it is late much more often than `usual`. */
+static cs_late_cause cause_of(const cs_skew_rank *rank, size_t n_calls, double usual)
+{
+    cs_late_cause most   = CS_LATE_UNKNOWN;
+    double        n_late = (double)(n_calls - rank->n_late[CS_LATE_NOT]);
+
+    for (cs_late_cause c = CS_LATE_UNKNOWN; c < CS_LATE_CAUSES; c++) {
+        most = rank->n_late[c] > rank->n_late[most] ? c : most;
+    }
+    return n_late > 0 && n_late >= LATE_RATIO * (double)n_calls && n_late >= LATE_TIMES * usual
+               ? most
+               : CS_LATE_NOT;
+}
+
+static void find_causes(const cs_arrival_trace *trace, cs_skew *skew, moment m[MOMENTS],
+                        double *counts)
+{
+    for (size_t c = 0; c < trace->n_calls; c++) {
+        fill_moments(trace, c, m);
+        for (uint32_t r = 0; r < trace->n_ranks; r++) {
+            judge(trace, m, r, &skew->ranks[r]);
+        }
+    }
+    for (uint32_t r = 0; r < trace->n_ranks; r++) {
+        counts[r] = (double)(trace->n_calls - skew->ranks[r].n_late[CS_LATE_NOT]);
+    }
+    cs_sort_samples(counts, trace->n_ranks);
+    double usual = cs_estimate_quantile(counts, trace->n_ranks, 0.25, 0).value;
+    usual        = trace->n_ranks == 2 ? counts[0] : usual;
+    for (uint32_t r = 0; r < trace->n_ranks; r++) {
+        skew->ranks[r].cause = cause_of(&skew->ranks[r], trace->n_calls, usual);
+    }
+}
+
+/* `scratch` has room for a value of every call. */
+static cs_status add_causes(const cs_arrival_trace *trace, cs_skew *skew, double *scratch,
+                            cs_error *err)
+{
+    const size_t n          = trace->n_ranks;
+    double      *room       = CS_NEW(double, (2 * MOMENTS + 1) * n);
+    moment       m[MOMENTS] = {
+              {.is_known = trace->queued_s != NULL}, {.is_known = true}, {.is_known = trace->has_ends}};
+
+    if (room == NULL) {
+        return CS_NO_MEMORY(err, "the causes of a skew");
+    }
+    for (size_t k = 0; k < MOMENTS; k++) {
+        m[k].at_s     = room + 2 * k * n;
+        m[k].sorted_s = m[k].at_s + n;
+    }
+    find_apart(trace, m, scratch);
+    find_causes(trace, skew, m, room + (size_t)(2 * MOMENTS) * n);
+    cs_free(room);
+    return CS_OK;
+}
+
+/* ---- servers and rails ---- */
+
+/* What the ranks of each part have in common; `part_of` says of which one each rank is. */
+static cs_skew_part *describe_split(const cs_arrival_trace *trace, const cs_skew *skew,
+                                    const uint32_t *part_of, uint32_t n_parts)
+{
+    cs_skew_part *parts  = CS_NEW(cs_skew_part, n_parts);
+    double       *values = CS_NEW(double, 2 * (size_t)trace->n_ranks);
+
+    for (uint32_t p = 0; p < n_parts && parts != NULL && values != NULL; p++) {
+        cs_skew_part *part                       = &parts[p];
+        uint32_t      n_by_cause[CS_LATE_CAUSES] = {0};
+        for (uint32_t r = 0; r < trace->n_ranks; r++) {
+            const cs_skew_rank *rank = &skew->ranks[r];
+            if (part_of[r] != p) {
+                continue;
+            }
+            values[part->n_ranks]                    = rank->came_s;
+            values[trace->n_ranks + part->n_ranks++] = rank->left_s;
+            part->n_late += skew->n_calls - rank->n_late[CS_LATE_NOT];
+            n_by_cause[rank->cause]++;
+        }
+        if (part->n_ranks > 0) {
+            cs_sort_samples(values, part->n_ranks);
+            part->came_s = cs_estimate_quantile(values, part->n_ranks, 0.5, 0).value;
+            part->left_s = (double)NAN;
+        }
+        if (part->n_ranks > 0 && trace->has_ends) {
+            cs_sort_samples(values + trace->n_ranks, part->n_ranks);
+            part->left_s =
+                cs_estimate_quantile(values + trace->n_ranks, part->n_ranks, 0.5, 0).value;
+        }
+        for (cs_late_cause c = CS_LATE_UNKNOWN; c < CS_LATE_CAUSES; c++) {
+            part->cause = 2 * n_by_cause[c] > part->n_ranks ? c : part->cause;
+        }
+    }
+    cs_free(values);
+    if (values == NULL) {
+        cs_free(parts);
+        return NULL;
+    }
+    return parts;
+}
+
+/* The place of each rank among those of its server; false where servers differ in size. */
+static bool find_rails(const cs_arrival_trace *trace, uint32_t *rail_of, uint32_t *n_of_server)
+{
+    for (uint32_t r = 0; r < trace->n_ranks; r++) {
+        rail_of[r] = n_of_server[trace->server[r]]++;
+    }
+    for (uint32_t v = 1; v < trace->n_servers; v++) {
+        if (n_of_server[v] != n_of_server[0]) {
+            return false;
+        }
+    }
+    return n_of_server[0] > 1;
+}
+
+static cs_status describe_parts(const cs_arrival_trace *trace, cs_skew *skew, cs_error *err)
+{
+    if (trace->server == NULL || trace->n_servers < 2) {
+        return CS_OK;
+    }
+    uint32_t *rail_of     = CS_NEW(uint32_t, trace->n_ranks);
+    uint32_t *n_of_server = CS_NEW(uint32_t, trace->n_servers);
+    bool      is_whole    = rail_of != NULL && n_of_server != NULL;
+
+    if (is_whole) {
+        skew->n_servers = trace->n_servers;
+        skew->servers   = describe_split(trace, skew, trace->server, trace->n_servers);
+        is_whole        = skew->servers != NULL;
+    }
+    if (is_whole && find_rails(trace, rail_of, n_of_server)) {
+        skew->n_rails = n_of_server[0];
+        skew->rails   = describe_split(trace, skew, rail_of, skew->n_rails);
+        is_whole      = skew->rails != NULL;
+    }
+    cs_free(rail_of);
+    cs_free(n_of_server);
+    return is_whole ? CS_OK : CS_NO_MEMORY(err, "the servers of a skew");
+}
+
+/* Where nobody comes late: the rank that leaves late most often. */
+static void find_slow_network(const cs_arrival_trace *trace, cs_skew *skew)
+{
+    uint32_t worst = 0;
+
+    for (uint32_t r = 0; r < skew->n_ranks; r++) {
+        cs_late_cause cause = skew->ranks[r].cause;
+        if (cause != CS_LATE_NOT && cause != CS_LATE_NETWORK) {
+            return;
+        }
+        worst = skew->ranks[r].n_late[CS_LATE_NETWORK] > skew->ranks[worst].n_late[CS_LATE_NETWORK]
+                    ? r
+                    : worst;
+    }
+    if (skew->ranks[worst].cause == CS_LATE_NETWORK &&
+        skew->ranks[worst].left_s > skew->ranks[skew->straggler].came_s) {
+        skew->straggler = worst;
+        skew->last_ratio =
+            (double)skew->ranks[worst].n_late[CS_LATE_NETWORK] / (double)trace->n_calls;
+    }
+}
+
 cs_status cs_skew_compute(const cs_arrival_trace *trace, cs_skew *skew_p, cs_error *err)
 {
     cs_skew skew   = {.n_ranks  = trace->n_ranks,
@@ -117,6 +421,17 @@ cs_status cs_skew_compute(const cs_arrival_trace *trace, cs_skew *skew_p, cs_err
         last_s[c] = cs_trace_arrival(trace, c, last_of_call(trace, c));
     }
     find_straggler(trace, &skew);
+    cs_status status = add_causes(trace, &skew, values, err);
+    if (status == CS_OK) {
+        status = describe_parts(trace, &skew, err);
+    }
+    if (status != CS_OK) {
+        cs_free(values);
+        cs_free(last_s);
+        cs_skew_free(&skew);
+        return status;
+    }
+    find_slow_network(trace, &skew);
     describe_ranks(trace, last_s, &skew, values);
     describe_calls(trace, last_s, &skew, values);
     describe_inside(trace, &skew, values, last_s);
@@ -130,5 +445,7 @@ void cs_skew_free(cs_skew *skew)
 {
     cs_free(skew->ranks);
     cs_free(skew->delays_s);
+    cs_free(skew->servers);
+    cs_free(skew->rails);
     *skew = (cs_skew){0};
 }

@@ -62,16 +62,21 @@ void cs_arrival_head(const cs_arrival_trace *trace, const cs_arrival_notes *note
     }
 }
 
-static void add_rank_row(const cs_skew *skew, uint32_t r, const time_unit *unit, cs_text *text)
+static void add_rank_row(const cs_arrival_trace *trace, const cs_skew *skew, uint32_t r,
+                         const time_unit *unit, cs_text *text)
 {
-    const cs_skew_rank *rank = &skew->ranks[r];
+    const cs_skew_rank *rank  = &skew->ranks[r];
+    const char         *cause = cs_late_cause_name(rank->cause);
 
-    cs_text_add(text, "%6u %10.4f %10.4f %10.4f %10.4f %10.4f %10.4f %8zu %7.1f%s\n", r,
-                rank->arrival_s.mean.value * unit->factor, rank->arrival_s.p50.value * unit->factor,
-                rank->arrival_s.p95.value * unit->factor, rank->arrival_s.p99.value * unit->factor,
-                rank->arrival_s.max * unit->factor, rank->wait_mean_s * unit->factor, rank->n_last,
-                100.0 * (double)rank->n_last / (double)skew->n_calls,
-                r == skew->straggler ? "  <- straggler" : "");
+    cs_text_add(text, "%6u %10.4f %10.4f %10.4f %10.4f %10.4f %10.4f %8zu %7.1f  %s%s\n",
+                cs_trace_number(trace, r), rank->arrival_s.mean.value * unit->factor,
+                rank->arrival_s.p50.value * unit->factor, rank->arrival_s.p95.value * unit->factor,
+                rank->arrival_s.p99.value * unit->factor, rank->arrival_s.max * unit->factor,
+                rank->wait_mean_s * unit->factor, rank->n_last,
+                100.0 * (double)rank->n_last / (double)skew->n_calls, cause != NULL ? cause : "",
+                r != skew->straggler ? ""
+                : cause != NULL      ? " <- straggler"
+                                     : "<- straggler");
 }
 
 /* Is rank a last more often than rank b, or as often and the lower one? */
@@ -137,6 +142,67 @@ static void add_ends(const cs_skew *skew, const cs_arrival_notes *notes, const t
     }
 }
 
+/* Why the straggler is late, and how that stands to the clocks' error. */
+static void add_why(const cs_arrival_trace *trace, const cs_skew *skew, const time_unit *unit,
+                    cs_text *text)
+{
+    const cs_skew_rank *rank   = &skew->ranks[skew->straggler];
+    const double        late_s = rank->cause == CS_LATE_NETWORK ? rank->left_s : rank->came_s;
+    size_t              n_late = skew->n_calls - rank->n_late[CS_LATE_NOT];
+
+    cs_text_add(text, "it %s %.4g %s %s the first quarter of the others on average",
+                rank->cause == CS_LATE_NETWORK ? "leaves" : "comes", fabs(late_s) * unit->factor,
+                unit->name, late_s < 0 ? "before" : "behind");
+    if (trace->clock_error_s > 0) {
+        cs_text_add(text, ", %.3g times as much as clocks differ (%.3g %s)",
+                    fabs(late_s) / trace->clock_error_s, trace->clock_error_s * unit->factor,
+                    unit->name);
+    }
+    cs_text_add(text, "\n");
+    if (rank->cause != CS_LATE_NOT) {
+        static const char *const whys[CS_LATE_CAUSES] = {
+            [CS_LATE_UNKNOWN] = "host or GPU, the trace does not tell",
+            [CS_LATE_HOST]    = "its host makes the call late",
+            [CS_LATE_GPU]     = "its GPU is late, the host makes the call in time",
+            [CS_LATE_NETWORK] = "its network is slow",
+        };
+        cs_text_add(text, "why: %s (in %zu of the %zu calls in which it is late)\n",
+                    whys[rank->cause], rank->n_late[rank->cause], n_late);
+    }
+}
+
+/* A line for each server or rail of which most ranks are late by one cause. */
+static void add_late_parts(const cs_skew_part *parts, uint32_t n, const char *what,
+                           char *const *names, const time_unit *unit, cs_text *text)
+{
+    for (uint32_t p = 0; p < n; p++) {
+        const char *cause = cs_late_cause_name(parts[p].cause);
+        char        name[80];
+        if (parts[p].cause == CS_LATE_NOT || parts[p].n_ranks < 2) {
+            continue;
+        }
+        cs_plain_text(name, sizeof name, names != NULL ? names[p] : "");
+        cs_text_add(text, "%s ", what);
+        if (names != NULL) {
+            cs_text_add(text, "%s", name);
+        } else {
+            cs_text_add(text, "%u", p);
+        }
+        cs_text_add(text, ": most of its %u ranks are late, %.4g %s behind the others%s%s\n",
+                    parts[p].n_ranks,
+                    (parts[p].cause == CS_LATE_NETWORK ? parts[p].left_s : parts[p].came_s) *
+                        unit->factor,
+                    unit->name, cause != NULL ? ": " : "", cause != NULL ? cause : "");
+    }
+}
+
+static void add_parts(const cs_arrival_trace *trace, const cs_skew *skew, const time_unit *unit,
+                      cs_text *text)
+{
+    add_late_parts(skew->servers, skew->n_servers, "server", trace->server_names, unit, text);
+    add_late_parts(skew->rails, skew->n_rails, "rail", NULL, unit, text);
+}
+
 void cs_skew_table(const cs_arrival_trace *trace, const cs_skew *skew,
                    const cs_arrival_notes *notes, cs_text *text)
 {
@@ -151,20 +217,26 @@ void cs_skew_table(const cs_arrival_trace *trace, const cs_skew *skew,
                 "", "(%)");
     for (uint32_t r = 0; r < skew->n_ranks; r++) {
         if (r == least || comes_before(skew, r, least)) {
-            add_rank_row(skew, r, &unit, text);
+            add_rank_row(trace, skew, r, &unit, text);
         }
     }
     if (skew->n_ranks > MAX_ROWS) {
         cs_text_add(text, "   ... and %u more: --format csv has all\n", skew->n_ranks - MAX_ROWS);
     }
-    cs_text_add(text, "\nrank %u is last in %.1f %% of the calls", skew->straggler,
+    cs_text_add(text, "\nrank %u %s in %.1f %% of the calls",
+                cs_trace_number(trace, skew->straggler),
+                skew->ranks[skew->straggler].cause == CS_LATE_NETWORK ? "comes with the others and "
+                                                                        "leaves late"
+                                                                      : "is last",
                 100 * skew->last_ratio);
     if (!isnan(skew->repeat_ratio)) {
         cs_text_add(text, "; the last rank is that of the call before in %.1f %%",
                     100 * skew->repeat_ratio);
     }
-    cs_text_add(text, "\n\n%-34s %10s %10s %10s %10s %10s\n", in, "mean", "p50", "p95", "p99",
-                "max");
+    cs_text_add(text, "\n");
+    add_why(trace, skew, &unit, text);
+    add_parts(trace, skew, &unit, text);
+    cs_text_add(text, "\n%-34s %10s %10s %10s %10s %10s\n", in, "mean", "p50", "p95", "p99", "max");
     add_spread_row("last rank behind the last but one", &skew->delay_s, &unit, text);
     add_spread_row("straggler behind all others", &skew->straggler_delay_s, &unit, text);
     add_spread_row("last rank behind the first", &skew->spread_s, &unit, text);
@@ -191,6 +263,9 @@ typedef struct rank_row {
     uint64_t last_in;
     double   last_ratio;
     bool     is_straggler;
+
+    const char *cause;
+    double      late_ratio, called_s, came_s, left_s;
 } rank_row;
 
 static const cs_column rank_columns[] = {CS_COLUMN(rank_row, rank), CS_COLUMN_END};
@@ -201,16 +276,30 @@ static const cs_column wait_columns[] = {
     CS_COLUMN_END,
 };
 static const cs_column straggler_columns[] = {CS_COLUMN(rank_row, is_straggler), CS_COLUMN_END};
+static const cs_column cause_columns[]     = {
+        CS_COLUMN(rank_row, cause),  CS_COLUMN(rank_row, late_ratio), CS_COLUMN(rank_row, called_s),
+        CS_COLUMN(rank_row, came_s), CS_COLUMN(rank_row, left_s),     CS_COLUMN_END,
+};
 
-static rank_row row_of(const cs_skew *skew, uint32_t r)
+static double late_ratio(const cs_skew *skew, const cs_skew_rank *rank)
+{
+    return (double)(skew->n_calls - rank->n_late[CS_LATE_NOT]) / (double)skew->n_calls;
+}
+
+static rank_row row_of(const cs_arrival_trace *trace, const cs_skew *skew, uint32_t r)
 {
     const cs_skew_rank *rank = &skew->ranks[r];
 
-    return (rank_row){.rank         = r,
+    return (rank_row){.rank         = cs_trace_number(trace, r),
                       .wait_mean_s  = rank->wait_mean_s,
                       .last_in      = rank->n_last,
                       .last_ratio   = (double)rank->n_last / (double)skew->n_calls,
-                      .is_straggler = r == skew->straggler};
+                      .is_straggler = r == skew->straggler,
+                      .cause        = cs_late_cause_name(rank->cause),
+                      .late_ratio   = late_ratio(skew, rank),
+                      .called_s     = rank->called_s,
+                      .came_s       = rank->came_s,
+                      .left_s       = rank->left_s};
 }
 
 /* The trace and what was left out of it. */
@@ -225,12 +314,81 @@ static const cs_column note_columns[] = {
     CS_COLUMN_END,
 };
 
+/* The straggler, and why it is late. */
+typedef struct straggler_row {
+    uint32_t    straggler;
+    double      last_ratio, repeat_ratio;
+    const char *cause;
+    double      cause_ratio; /* of the calls in which it is late */
+    double      late_ratio;
+    double      clock_error_s;
+} straggler_row;
+
 static const cs_column skew_columns[] = {
-    CS_COLUMN(cs_skew, straggler),
-    CS_COLUMN(cs_skew, last_ratio),
-    CS_COLUMN(cs_skew, repeat_ratio),
-    CS_COLUMN_END,
+    CS_COLUMN(straggler_row, straggler),     CS_COLUMN(straggler_row, last_ratio),
+    CS_COLUMN(straggler_row, repeat_ratio),  CS_COLUMN(straggler_row, cause),
+    CS_COLUMN(straggler_row, cause_ratio),   CS_COLUMN(straggler_row, late_ratio),
+    CS_COLUMN(straggler_row, clock_error_s), CS_COLUMN_END,
 };
+
+/* A server or rail. */
+typedef struct part_row {
+    const char *server; /* NULL: a rail */
+    uint64_t    rail;   /* CS_NO_COUNT: a server */
+    uint32_t    ranks;
+    double      late_ratio; /* of calls x ranks */
+    double      came_s, left_s;
+    const char *cause;
+} part_row;
+
+static const cs_column server_columns[] = {CS_COLUMN(part_row, server), CS_COLUMN_END};
+static const cs_column rail_columns[]   = {CS_COLUMN(part_row, rail), CS_COLUMN_END};
+static const cs_column part_columns[]   = {
+      CS_COLUMN(part_row, ranks),  CS_COLUMN(part_row, late_ratio), CS_COLUMN(part_row, came_s),
+      CS_COLUMN(part_row, left_s), CS_COLUMN(part_row, cause),      CS_COLUMN_END,
+};
+
+static straggler_row straggler_of(const cs_arrival_trace *trace, const cs_skew *skew)
+{
+    const cs_skew_rank *rank   = &skew->ranks[skew->straggler];
+    size_t              n_late = skew->n_calls - rank->n_late[CS_LATE_NOT];
+
+    return (straggler_row){.straggler    = cs_trace_number(trace, skew->straggler),
+                           .last_ratio   = skew->last_ratio,
+                           .repeat_ratio = skew->repeat_ratio,
+                           .cause        = cs_late_cause_name(rank->cause),
+                           .cause_ratio  = cs_late_cause_name(rank->cause) != NULL
+                                               ? (double)rank->n_late[rank->cause] / (double)n_late
+                                               : (double)NAN,
+                           .late_ratio   = late_ratio(skew, rank),
+                           .clock_error_s =
+                               trace->clock_error_s > 0 ? trace->clock_error_s : (double)NAN};
+}
+
+/* `"by_server": [..]`; the names are NULL for rails. */
+static void add_parts_json(const char *key, const cs_skew *skew, const cs_skew_part *parts,
+                           uint32_t n, char *const *names, cs_text *text)
+{
+    cs_text_add(text, ",\n ");
+    cs_json_key(text, key);
+    cs_text_add(text, "[");
+    for (uint32_t p = 0; p < n; p++) {
+        const part_row row = {.server     = names != NULL ? names[p] : NULL,
+                              .rail       = p,
+                              .ranks      = parts[p].n_ranks,
+                              .late_ratio = (double)parts[p].n_late / (double)skew->n_calls /
+                                            (double)parts[p].n_ranks,
+                              .came_s = parts[p].came_s,
+                              .left_s = parts[p].left_s,
+                              .cause  = cs_late_cause_name(parts[p].cause)};
+        cs_json_next(text, "\n  ", "\n  ");
+        cs_text_add(text, "{");
+        cs_json_row(text, &(cs_row){names != NULL ? server_columns : rail_columns, &row, false});
+        cs_json_row(text, &(cs_row){part_columns, &row, false});
+        cs_text_add(text, "}");
+    }
+    cs_text_add(text, "]");
+}
 
 static void add_spread_json(const char *key, const cs_spread *spread, cs_text *text)
 {
@@ -271,15 +429,17 @@ void cs_arrival_notes_json(const cs_arrival_notes *notes, cs_text *text)
     cs_text_add(text, "]");
 }
 
-static void add_rank_json(const cs_skew *skew, uint32_t r, cs_text *text)
+static void add_rank_json(const cs_arrival_trace *trace, const cs_skew *skew, uint32_t r,
+                          cs_text *text)
 {
-    const rank_row row = row_of(skew, r);
+    const rank_row row = row_of(trace, skew, r);
 
     cs_json_next(text, "\n  ", "\n  ");
     cs_text_add(text, "{");
     cs_json_row(text, &(cs_row){rank_columns, &row, false});
     add_spread_json("arrival", &skew->ranks[r].arrival_s, text);
     cs_json_row(text, &(cs_row){wait_columns, &row, false});
+    cs_json_row(text, &(cs_row){cause_columns, &row, false});
     cs_text_add(text, "}");
 }
 
@@ -300,7 +460,8 @@ static void add_delay_cdf(const cs_skew *skew, cs_text *text)
 void cs_skew_json(const cs_arrival_trace *trace, const cs_skew *skew, const cs_arrival_notes *notes,
                   cs_text *text)
 {
-    const double end_spread_s = measured_end_spread_s(skew, notes);
+    const double        end_spread_s = measured_end_spread_s(skew, notes);
+    const straggler_row straggler    = straggler_of(trace, skew);
 
     cs_text_add(text, "{");
     cs_json_key(text, "format");
@@ -309,7 +470,7 @@ void cs_skew_json(const cs_arrival_trace *trace, const cs_skew *skew, const cs_a
     add_number("period_s", notes->period_s, text);
     cs_arrival_notes_json(notes, text);
     cs_text_add(text, ",\n ");
-    cs_json_row(text, &(cs_row){skew_columns, skew, false});
+    cs_json_row(text, &(cs_row){skew_columns, &straggler, false});
     add_number("end_spread_s", end_spread_s, text);
     add_number("end_resolution_s", isnan(end_spread_s) ? end_spread_s : notes->end_resolution_s,
                text);
@@ -320,26 +481,31 @@ void cs_skew_json(const cs_arrival_trace *trace, const cs_skew *skew, const cs_a
     add_spread_json("zero_wait", &skew->zero_wait_s, text);
     cs_text_add(text, ",\n \"by_rank\": [");
     for (uint32_t r = 0; r < skew->n_ranks; r++) {
-        add_rank_json(skew, r, text);
+        add_rank_json(trace, skew, r, text);
     }
-    cs_text_add(text, "],\n \"delay_cdf\": [");
+    cs_text_add(text, "]");
+    add_parts_json("by_server", skew, skew->servers, skew->n_servers, trace->server_names, text);
+    add_parts_json("by_rail", skew, skew->rails, skew->n_rails, NULL, text);
+    cs_text_add(text, ",\n \"delay_cdf\": [");
     add_delay_cdf(skew, text);
     cs_text_add(text, "]}\n");
 }
 
-void cs_skew_csv(const cs_skew *skew, cs_text *text)
+void cs_skew_csv(const cs_arrival_trace *trace, const cs_skew *skew, cs_text *text)
 {
     cs_csv_keys(text, rank_columns);
     cs_csv_keys(text, spread_columns);
     cs_csv_keys(text, wait_columns);
     cs_csv_keys(text, straggler_columns);
+    cs_csv_keys(text, cause_columns);
     cs_csv_end(text);
     for (uint32_t r = 0; r < skew->n_ranks; r++) {
-        const rank_row row = row_of(skew, r);
+        const rank_row row = row_of(trace, skew, r);
         cs_csv_row(text, &(cs_row){rank_columns, &row, false});
         cs_csv_row(text, &(cs_row){spread_columns, &skew->ranks[r].arrival_s, false});
         cs_csv_row(text, &(cs_row){wait_columns, &row, false});
         cs_csv_row(text, &(cs_row){straggler_columns, &row, false});
+        cs_csv_row(text, &(cs_row){cause_columns, &row, false});
         cs_csv_end(text);
     }
 }

@@ -27,6 +27,6 @@ void cs_skew_json(const cs_arrival_trace *trace, const cs_skew *skew, const cs_a
                   cs_text *text);
 
 /* One line per rank. */
-void cs_skew_csv(const cs_skew *skew, cs_text *text);
+void cs_skew_csv(const cs_arrival_trace *trace, const cs_skew *skew, cs_text *text);
 
 #endif

@@ -196,6 +196,7 @@ static cs_status read_record(log_reading *g, const char *record, const char *end
     cs_arrival_row row     = {.line      = line->number,
                               .column    = (int)(record - line->text) + 1,
                               .arrival_s = (double)NAN,
+                              .queued_s  = (double)NAN,
                               .period_s  = (double)NAN};
     size_t         rank_at = 0, step_at = 0;
     uint64_t       rank  = 0;

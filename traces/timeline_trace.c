@@ -419,6 +419,7 @@ static cs_status add_step(timeline *t, uint64_t step)
                               .rank      = r,
                               .arrival_s = t->ranks[r].work_s - least_s,
                               .inside_s  = (double)NAN,
+                              .queued_s  = (double)NAN,
                               .period_s  = (double)NAN};
         CS_TRY(cs_arrival_rows_add(&t->rows, &row, t->err));
     }

@@ -58,7 +58,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
         switch (j->format) {
         case CS_AS_TABLE: cs_skew_table(&trace, &skew, &notes, text); break;
         case CS_AS_JSON: cs_skew_json(&trace, &skew, &notes, text); break;
-        case CS_AS_CSV: cs_skew_csv(&skew, text); break;
+        case CS_AS_CSV: cs_skew_csv(&trace, &skew, text); break;
         }
     }
     if (status == CS_OK && j->output != NULL) {
@@ -79,7 +79,7 @@ static int arrivals_run(int count, char *const *words)
 const cs_command cs_command_arrivals = {
     .name     = "arrivals",
     .usage    = "arrivals FILE|FOLDER.. [options]",
-    .summary  = "who comes late in a trace of arrivals, how late and how reliably",
+    .summary  = "who comes late in a trace or in logs, how late, how reliably and why",
     .tables   = arrivals_tables,
     .examples = {"collsim arrivals traces/generated-arrivals8.csv",
                  "collsim arrivals traces/generated-kineto2-rank0.json "

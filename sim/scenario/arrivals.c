@@ -9,6 +9,13 @@ void cs_arrival_trace_free(cs_arrival_trace *trace)
 {
     cs_free(trace->arrival_s);
     cs_free(trace->inside_s);
+    cs_free(trace->queued_s);
+    cs_free(trace->number);
+    cs_free(trace->server);
+    for (uint32_t i = 0; i < trace->n_servers && trace->server_names != NULL; i++) {
+        cs_free(trace->server_names[i]);
+    }
+    cs_free(trace->server_names);
     cs_free(trace->bytes);
     *trace = (cs_arrival_trace){0};
 }

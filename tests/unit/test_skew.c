@@ -81,8 +81,8 @@ Test(skew, texts)
     cr_expect(strstr(text.data, "rank 2 is last in 75.0 % of the calls; the last rank is that of "
                                 "the call before in 33.3 %") != NULL);
     cs_text_free(&text);
-    cs_skew_csv(&skew, &text);
-    cr_expect(strstr(text.data, ",4,0.25,3,0.75,true\n") != NULL, "%s", text.data);
+    cs_skew_csv(&trace, &skew, &text);
+    cr_expect(strstr(text.data, ",4,0.25,3,0.75,true,") != NULL, "%s", text.data);
     cs_text_free(&text);
     cs_skew_json(&trace, &skew, &notes, &text);
     cr_expect(strstr(text.data, "\"straggler\": 2, \"last_ratio\": 0.75") != NULL);

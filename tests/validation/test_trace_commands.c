@@ -179,7 +179,7 @@ Test(trace_commands, folders_and_compressed_files, .init = ct_folder_enter, .fin
                         "head -c 500 traces/rank0.json.gz > cut.json.gz"),
                  0);
     ct_program_says("arrivals traces", 0, "rank 1 is last in 75.0 %");
-    ct_program_says("arrivals traces", 0, "left out of folders, no traces: traces/notes.txt");
+    ct_program_says("arrivals traces", 0, "left out of folders: traces/notes.txt");
     ct_program_says("whatif -a broadcast --trace traces", 0, "best: broadcast");
     ct_program_says("calibrate ring.log.gz", 0, "# log        ring.log.gz: 31 rows in 54 lines");
     ct_program_says("run -n 8 -s 1M --calibration ring.log.gz", 0, "# Avg bus bandwidth");

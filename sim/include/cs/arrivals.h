@@ -9,18 +9,37 @@
 
 #include "cs/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 CS_BEGIN_C
 
 typedef struct cs_arrival_trace {
-    uint32_t  n_ranks;   /* >= 2 */
-    size_t    n_calls;   /* >= 1 */
-    double   *arrival_s; /* n_calls rows of n_ranks; finite, >= 0, the smallest of a row is 0 */
-    double   *inside_s;  /* same shape: how long each rank was inside the call; NULL: not known */
-    uint64_t *bytes;     /* n_calls entries: the call's buffer; NULL: not known */
+    uint32_t n_ranks;   /* >= 2 */
+    size_t   n_calls;   /* >= 1 */
+    double  *arrival_s; /* n_calls rows of n_ranks; finite, >= 0, the smallest of a row is 0 */
+    double  *inside_s;  /* same shape: how long each rank was inside the call; NULL: not known */
+    double  *queued_s;  /* same shape, >= 0: from the host's call to the arrival of its kernel;
+                           NULL: not known */
+    uint64_t *bytes;    /* n_calls entries: the call's buffer; NULL: not known */
+
+    bool   has_ends;      /* when ranks left was measured, too: arrival + inside, on one clock */
+    double clock_error_s; /* ... and ranks that leave together differ by so much; 0: nothing */
+
+    uint32_t *number;      /* [n_ranks] of the ranks in their group, where some of its ranks are not
+                              in the trace; NULL: all are there, rank r is number r */
+    uint32_t  group_ranks; /* how many the group has; 0: n_ranks */
+    uint32_t *server;      /* [n_ranks] 0 .. n_servers - 1; NULL: not known */
+    uint32_t  n_servers;
+    char    **server_names; /* [n_servers] */
 } cs_arrival_trace;
+
+/* The number of a rank of the trace in its group. */
+static inline uint32_t cs_trace_number(const cs_arrival_trace *trace, uint32_t rank)
+{
+    return trace->number != NULL ? trace->number[rank] : rank;
+}
 
 /* Free what the trace owns (all arrays are cs_alloc's); `{0}` is allowed. */
 CS_API void cs_arrival_trace_free(cs_arrival_trace *trace);

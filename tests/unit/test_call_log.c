@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Always-on logs: planted late ranks and causes, clocks that are off and drift, records that are
+ * lost, out of order or twice, jobs that begin again, and input that is no log.
+ */
+#include "base/alloc.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "traces/arrival_file.h"
+#include "traces/arrival_formats.h"
+#include "traces/call_log.h"
+#include "traces/skew.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_RANKS = 32 };
+
+/* What is planted. */
+typedef struct plant {
+    uint32_t      n_ranks, per_server, who;
+    size_t        n_calls;
+    double        delay_s; /* of `who` */
+    cs_late_cause cause;
+    double        jitter_s;             /* of everybody */
+    double        offset_s, drift;      /* of the clock of each further server */
+    double        end_error_s;          /* how far ends of a call are apart */
+    double        lost_ratio;           /* of the records */
+    bool          is_mixed, is_verbose; /* neighbouring records change places; with events */
+    uint64_t      first_sn;
+} plant;
+
+/* A number in [0, 1) for a place. */
+static double draw(uint64_t a, uint64_t b, uint64_t c)
+{
+    return (double)(cs_mix64(cs_mix64(a * 1000003 + b) + c) >> 11) * 0x1p-53;
+}
+
+/* When a rank made a call, came and left, on the true clock. */
+static void times_of(const plant *p, uint64_t call, uint32_t r, double *called_s, double *came_s,
+                     double *left_s)
+{
+    double begin_s = 1.7e9 + 0.3 * (double)call, last_s = 0;
+
+    for (uint32_t k = 0; k < p->n_ranks; k++) {
+        double at_s = begin_s + p->jitter_s * draw(call, k, 1);
+        if (k == p->who && (p->cause == CS_LATE_HOST || p->cause == CS_LATE_GPU)) {
+            at_s += p->delay_s;
+        }
+        last_s  = fmax(last_s, at_s);
+        *came_s = k == r ? at_s : *came_s;
+    }
+    *called_s = *came_s - 1e-4;
+    *called_s -= r == p->who && p->cause == CS_LATE_GPU ? p->delay_s : 0;
+    *left_s = last_s + 3e-3 + p->end_error_s * (draw(call, r, 2) - 0.5);
+    *left_s += r == p->who && p->cause == CS_LATE_NETWORK ? p->delay_s : 0;
+}
+
+static long long reading_us(const plant *p, uint32_t r, double at_s)
+{
+    double server = (double)(r / p->per_server);
+    return llround((at_s + server * p->offset_s + server * p->drift * (at_s - 1.7e9)) * 1e6);
+}
+
+static void add_record(const plant *p, uint64_t call, uint32_t r, cs_text *text)
+{
+    double called_s, came_s = 0, left_s;
+
+    times_of(p, call, r, &called_s, &came_s, &left_s);
+    if (draw(call, r, 3) < p->lost_ratio) {
+        return;
+    }
+    cs_text_add(text,
+                "{\"header\": {\"id\": \"0x7e1c\", \"rank\": %u, \"n_ranks\": %u, \"nnodes\": 2}, "
+                "\"metadata\": {\"inspector_output_format_version\": \"v4.1\", \"hostname\": "
+                "\"node%u\", \"pid\": %u}, \"coll_perf\": {\"coll\": \"AllReduce\", \"coll_sn\": "
+                "%llu, \"coll_msg_size_bytes\": 1048576, \"coll_exec_time_us\": %lld, "
+                "\"coll_busbw_gbs\": 12.5",
+                r, p->n_ranks, r / p->per_server, 100 + r, (unsigned long long)(p->first_sn + call),
+                llround((left_s - came_s) * 1e6));
+    if (p->is_verbose) {
+        cs_text_add(text,
+                    ", \"event_trace_ts\": {\"coll_start_ts\": %lld, \"kernel_events\": "
+                    "[{\"channel_id\": 0, \"kernel_start_ts\": %lld, \"kernel_stop_ts\": %lld}, "
+                    "{\"channel_id\": 1, \"kernel_start_ts\": %lld, \"kernel_stop_ts\": %lld}]}",
+                    reading_us(p, r, called_s), reading_us(p, r, came_s) + 2,
+                    reading_us(p, r, left_s) - 1, reading_us(p, r, came_s),
+                    reading_us(p, r, left_s));
+    }
+    cs_text_add(text, "}}\n");
+}
+
+/* The log of every rank. */
+static void write_logs(const plant *p, cs_text logs[MAX_RANKS])
+{
+    for (uint32_t r = 0; r < p->n_ranks; r++) {
+        for (uint64_t c = 0; c < p->n_calls; c++) {
+            uint64_t call = p->is_mixed && c / 2 * 2 + 1 < p->n_calls ? c ^ 1 : c;
+            add_record(p, call, r, &logs[r]);
+        }
+    }
+}
+
+static cs_status read_logs(const cs_text logs[], uint32_t n, const cs_arrival_options *options,
+                           cs_arrival_trace *trace, cs_arrival_notes *notes, cs_error *err)
+{
+    cs_arrival_text texts[MAX_RANKS] = {{0}};
+
+    for (uint32_t r = 0; r < n; r++) {
+        texts[r] =
+            (cs_arrival_text){"log", logs[r].data != NULL ? logs[r].data : "", logs[r].length};
+    }
+    return cs_arrival_texts_read(texts, n, options, trace, notes, err);
+}
+
+/* What the logs of a plant say. */
+typedef struct found {
+    cs_arrival_trace trace;
+    cs_arrival_notes notes;
+    cs_skew          skew;
+} found;
+
+static found find(const plant *p)
+{
+    const cs_arrival_options options         = {0};
+    cs_text                  logs[MAX_RANKS] = {{0}};
+    found                    f               = {0};
+    cs_error                 err             = {0};
+
+    write_logs(p, logs);
+    cr_assert_eq(read_logs(logs, p->n_ranks, &options, &f.trace, &f.notes, &err), CS_OK, "%s: %s",
+                 err.where, err.message);
+    cr_assert_eq(cs_skew_compute(&f.trace, &f.skew, &err), CS_OK);
+    for (uint32_t r = 0; r < p->n_ranks; r++) {
+        cs_text_free(&logs[r]);
+    }
+    return f;
+}
+
+static void let_go(found *f)
+{
+    cs_skew_free(&f->skew);
+    cs_arrival_trace_free(&f->trace);
+    cs_arrival_notes_free(&f->notes);
+}
+
+static plant usual(void)
+{
+    return (plant){.n_ranks     = 16,
+                   .per_server  = 8,
+                   .who         = 11,
+                   .n_calls     = 200,
+                   .delay_s     = 5e-3,
+                   .cause       = CS_LATE_HOST,
+                   .jitter_s    = 2e-4,
+                   .end_error_s = 2e-5,
+                   .is_verbose  = true,
+                   .first_sn    = 1};
+}
+
+Test(call_log, every_planted_rank_and_cause_is_found)
+{
+    static const cs_late_cause causes[] = {CS_LATE_HOST, CS_LATE_GPU, CS_LATE_NETWORK};
+
+    for (uint32_t i = 0; i < 60; i++) {
+        plant p    = usual();
+        p.n_ranks  = i % 4 == 3 ? 4 : 16;
+        p.cause    = causes[i % 3];
+        p.who      = (uint32_t)(cs_mix64(i) % p.n_ranks);
+        p.offset_s = 3600 * (draw(i, 0, 9) - 0.5); /* hours apart */
+        p.drift    = 1e-4 * (draw(i, 1, 9) - 0.5);
+        p.delay_s  = 1e-3 + 2e-2 * draw(i, 2, 9);
+        found f    = find(&p);
+
+        cr_expect_eq(f.trace.n_calls, p.n_calls);
+        cr_expect(f.trace.clock_error_s > 1e-6 && f.trace.clock_error_s < 3e-5, "error %g",
+                  f.trace.clock_error_s);
+        cr_expect_eq(f.skew.straggler, p.who, "plant %u: rank %u", i, f.skew.straggler);
+        cr_expect_eq(f.skew.ranks[p.who].cause, p.cause, "plant %u: cause %d", i,
+                     (int)f.skew.ranks[p.who].cause);
+        cr_expect_float_eq(f.skew.straggler_delay_s.mean.value, p.delay_s, 2.5e-4, "plant %u: %g",
+                           i, f.skew.straggler_delay_s.mean.value - p.delay_s);
+        for (uint32_t r = 0; r < p.n_ranks; r++) {
+            cr_expect(r == p.who || f.skew.ranks[r].cause == CS_LATE_NOT, "plant %u: rank %u", i,
+                      r);
+        }
+        let_go(&f);
+    }
+}
+
+/* Nobody is late: nobody is accused. */
+Test(call_log, without_a_late_rank_there_is_no_cause)
+{
+    for (uint32_t i = 0; i < 10; i++) {
+        plant p   = usual();
+        p.delay_s = 0;
+        p.n_ranks = 8;
+        p.first_sn += 1000 * i;
+        p.jitter_s = 1e-4 * (1 + i);
+        found f    = find(&p);
+        for (uint32_t r = 0; r < p.n_ranks; r++) {
+            cr_expect_eq(f.skew.ranks[r].cause, CS_LATE_NOT, "%u: rank %u: %d", i, r,
+                         (int)f.skew.ranks[r].cause);
+        }
+        let_go(&f);
+    }
+}
+
+/* Without times of kernels, arrivals come from the times inside, and host and GPU look alike. */
+Test(call_log, records_without_events)
+{
+    plant p      = usual();
+    p.is_verbose = false;
+    found f      = find(&p);
+
+    cr_expect_eq(f.skew.straggler, p.who);
+    cr_expect_eq(f.skew.ranks[p.who].cause, CS_LATE_UNKNOWN);
+    cr_expect_float_eq(f.skew.straggler_delay_s.mean.value, p.delay_s, 2.5e-4);
+    cr_expect_null(f.trace.queued_s);
+    cr_expect(strstr(f.notes.text.data, "NCCL_INSPECTOR_DUMP_VERBOSE") != NULL);
+    let_go(&f);
+}
+
+/* Lost, out of order, and both with clocks that are off. */
+Test(call_log, lost_and_mixed_records)
+{
+    plant p      = usual();
+    p.n_ranks    = 8;
+    p.lost_ratio = 0.02;
+    p.is_mixed   = true;
+    p.who        = 3;
+    p.offset_s   = -12;
+    p.per_server = 4;
+    found f      = find(&p);
+
+    cr_expect_eq(f.skew.straggler, p.who);
+    cr_expect_eq(f.skew.ranks[p.who].cause, CS_LATE_HOST);
+    cr_expect_eq(f.trace.n_calls + f.notes.n_incomplete, p.n_calls);
+    cr_expect(f.notes.n_incomplete > 10 && f.notes.n_incomplete < 60, "%zu lost",
+              f.notes.n_incomplete);
+    cr_expect_float_eq(f.notes.period_s, 0.3, 1e-4, "%g", f.notes.period_s);
+    let_go(&f);
+}
+
+/* A whole server is late, or a rail: said for it, too. */
+Test(call_log, servers_and_rails)
+{
+    plant p = usual();
+    found f = find(&p);
+
+    cr_expect_eq(f.trace.n_servers, 2);
+    cr_expect_str_eq(f.trace.server_names[1], "node1");
+    cr_expect_eq(f.skew.n_servers, 2);
+    cr_expect_eq(f.skew.n_rails, 8);
+    cr_expect_eq(f.skew.servers[1].cause, CS_LATE_NOT, "one rank is not a server");
+    cr_expect_geq(f.skew.rails[3].n_late, f.trace.n_calls);
+    let_go(&f);
+
+    double                 arrival[16], inside[16];
+    static uint32_t        server[]      = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
+    static char            letters[4][2] = {"a", "b", "c", "d"};
+    char                  *names[]       = {letters[0], letters[1], letters[2], letters[3]};
+    const cs_arrival_trace trace         = {.n_ranks      = 16,
+                                            .n_calls      = 1,
+                                            .arrival_s    = arrival,
+                                            .inside_s     = inside,
+                                            .has_ends     = true,
+                                            .server       = server,
+                                            .server_names = names,
+                                            .n_servers    = 4};
+    for (uint32_t r = 0; r < 16; r++) {
+        arrival[r] = server[r] == 2 ? 1 : 0.001 * r;
+        inside[r]  = 2 - arrival[r];
+    }
+    cr_assert_eq(cs_skew_compute(&trace, &f.skew, NULL), CS_OK);
+    cr_expect_eq(f.skew.servers[2].cause, CS_LATE_UNKNOWN);
+    cr_expect_float_eq(f.skew.servers[2].came_s, 0.993, 0.01, "%g", f.skew.servers[2].came_s);
+    cs_skew_free(&f.skew);
+}
+
+/* Ranks that nobody has a log of are named; the others keep their numbers. */
+Test(call_log, missing_ranks)
+{
+    const cs_arrival_options options         = {0};
+    plant                    p               = usual();
+    cs_text                  logs[MAX_RANKS] = {{0}};
+    cs_arrival_trace         trace           = {0};
+    cs_arrival_notes         notes           = {0};
+    cs_error                 err             = {0};
+    cs_skew                  skew            = {0};
+
+    write_logs(&p, logs);
+    cs_text first = logs[0];
+    logs[0]       = logs[15]; /* rank 0 is gone, so is 15's second copy */
+    cr_assert_eq(read_logs(logs, 15, &options, &trace, &notes, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(cs_skew_compute(&trace, &skew, NULL), CS_OK);
+    cr_expect_eq(trace.n_ranks, 15);
+    cr_expect_eq(trace.group_ranks, 16);
+    cr_expect_eq(cs_trace_number(&trace, skew.straggler), p.who);
+    cr_expect(strstr(notes.text.data, "no log of 1 of 16 ranks: 0\n") != NULL, "%s",
+              notes.text.data);
+    logs[0] = first;
+    for (uint32_t r = 0; r < p.n_ranks; r++) {
+        cs_text_free(&logs[r]);
+    }
+    cs_skew_free(&skew);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
+/* Counters begin again: calls after that are others. Copies count once. */
+Test(call_log, restarts_and_copies)
+{
+    const cs_arrival_options options         = {0};
+    plant                    p               = usual();
+    cs_text                  logs[MAX_RANKS] = {{0}};
+    cs_arrival_trace         trace           = {0};
+    cs_arrival_notes         notes           = {0};
+    cs_error                 err             = {0};
+
+    p.n_ranks = 4;
+    p.who     = 1;
+    write_logs(&p, logs);
+    for (uint32_t r = 0; r < 4; r++) {
+        plant again = p;
+        again.first_sn -= 200; /* the same numbers, a minute later */
+        for (uint64_t c = 200; c < 300; c++) {
+            add_record(&again, c, r, &logs[r]);
+        }
+    }
+    add_record(&p, 7, 2, &logs[3]);
+    cr_assert_eq(read_logs(logs, 4, &options, &trace, &notes, &err), CS_OK, "%s", err.message);
+    cr_expect_eq(trace.n_calls, 300);
+    cr_expect(strstr(notes.text.data, "counters of calls begin again") != NULL, "%s",
+              notes.text.data);
+    cr_expect(strstr(notes.text.data, "1 records are there twice") != NULL, "%s", notes.text.data);
+    for (uint32_t r = 0; r < 4; r++) {
+        cs_text_free(&logs[r]);
+    }
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
+/* Refused, or noted, each with its place. */
+Test(call_log, bad_logs)
+{
+    static const struct {
+        const char *text, *word;
+        int         line;
+    } cases[] = {
+        {"{\"header\": {\"id\": \"a\", \"rank\": 0, \"n_ranks\": 2}, \"coll_perf\": {}}\nnothing\n",
+         "no JSON object", 2},
+        {"{\"header\": {\"id\": \"a\", \"rank\": 0, \"n_ranks\": 2}, \"coll_perf\": {\"coll\": "
+         "\"AllReduce\", \"coll_sn\": 1, \"coll_exec_time_us\": 10}}\n",
+         "logs of one rank only", 0},
+        {"{\"header\": {\"id\": \"a\", \"rank\": 0}, \"p2p_perf\": {}}\n",
+         "no record of a collective", 0},
+        {"{\"header\": {\"id\": \"a\", \"rank\": 5, \"n_ranks\": 2}, \"coll_perf\": {\"coll\": "
+         "\"AllReduce\", \"coll_sn\": 1, \"coll_exec_time_us\": 10}}\n",
+         "rank 5 of a group of 2", 1},
+        {"{\"header\": {\"id\": \"a\", \"rank\": 0, \"n_ranks\": 2}, \"coll_perf\": {\"coll\": "
+         "\"AllReduce\", \"coll_sn\": 1, \"coll_exec_time_us\": 10}}\n"
+         "{\"header\": {\"id\": \"a\", \"rank\": 1, \"n_ranks\": 2}, \"coll_perf\": {\"coll\": "
+         "\"AllReduce\", \"coll_sn\": 2, \"coll_exec_time_us\": 10}}\n",
+         "none of 2 calls is there on all 2 ranks", 0},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const cs_arrival_options options = {0};
+        const cs_arrival_text    text    = {"log", cases[i].text, strlen(cases[i].text)};
+        cs_arrival_trace         trace   = {0};
+        cs_arrival_notes         notes   = {0};
+        cs_error                 err     = {0};
+        cr_expect_neq(cs_arrival_texts_read(&text, 1, &options, &trace, &notes, &err), CS_OK);
+        cr_expect(strstr(err.message, cases[i].word) != NULL, "%zu: %s", i, err.message);
+        cr_expect_eq(err.input_line, cases[i].line, "%zu: line %d", i, err.input_line);
+        cr_expect(trace.arrival_s == NULL && notes.text.data == NULL);
+    }
+}
+
+/* Every allocation fails once, and nothing is lost. */
+Test(call_log, survives_every_failing_allocation)
+{
+    const cs_arrival_options options         = {0};
+    plant                    p               = usual();
+    cs_text                  logs[MAX_RANKS] = {{0}};
+
+    p.n_calls  = 12;
+    p.offset_s = 4;
+    write_logs(&p, logs);
+    for (long passes = 0;; passes++) {
+        cs_arrival_trace trace = {0};
+        cs_arrival_notes notes = {0};
+        cs_skew          skew  = {0};
+        cs_error         err   = {0};
+        cs_alloc_fail_after(passes);
+        cs_status status = read_logs(logs, p.n_ranks, &options, &trace, &notes, &err);
+        if (status == CS_OK) {
+            status = cs_skew_compute(&trace, &skew, &err);
+        }
+        cs_alloc_fail_after(-1);
+        cs_skew_free(&skew);
+        cs_arrival_trace_free(&trace);
+        cs_arrival_notes_free(&notes);
+        if (status == CS_OK) {
+            cr_expect_gt(passes, 20);
+            break;
+        }
+        cr_assert_eq(status, CS_ENOMEM, "after %ld: %s", passes, err.message);
+    }
+    for (uint32_t r = 0; r < p.n_ranks; r++) {
+        cs_text_free(&logs[r]);
+    }
+}
+
+/* More records than are kept: the same calls stay on all ranks. */
+Test(call_log, thins_out)
+{
+    const cs_arrival_options options = {0};
+    cs_call_log             *log     = NULL;
+    cs_arrival_trace         trace   = {0};
+    cs_arrival_notes         notes   = {0};
+    cs_error                 err     = {0};
+    const size_t             n_calls = CS_CALL_LOG_MOST * 3 / 4;
+
+    cr_assert_eq(cs_call_log_open(1000, &log, &err), CS_OK);
+    for (uint32_t r = 0; r < 2; r++) {
+        for (size_t c = 0; c < n_calls; c++) {
+            const cs_logged_call call = {.group      = {"g", 1},
+                                         .collective = CS_ALLREDUCE,
+                                         .sequence   = c,
+                                         .rank       = r,
+                                         .n_ranks    = 2,
+                                         .started_ns = CS_NO_TIME,
+                                         .queued_ns  = CS_NO_TIME,
+                                         .inside_ns  = 1000 + 1000 * (int64_t)r};
+            cr_assert_eq(cs_call_log_add(log, &call, &err), CS_OK);
+        }
+    }
+    uint32_t host = 9;
+    cr_assert_eq(cs_call_log_host(log, (cs_scan_text){"h", 1}, &host, &err), CS_OK);
+    cr_assert_eq(host, 0);
+    cr_assert_eq(cs_call_log_finish(log, &options, "log", &trace, &notes, &err), CS_OK, "%s",
+                 err.message);
+    cr_expect_eq(trace.n_calls, n_calls / 2);
+    cr_expect(strstr(notes.text.data, "one call of every 2 is used") != NULL);
+    cr_expect_float_eq(cs_trace_arrival(&trace, 0, 0), 1e-6, 1e-12);
+    cs_call_log_close(log);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}

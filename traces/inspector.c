@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Logs of NCCL's profiler plugin Inspector: an object a line, read from front to back. */
+#include "traces/arrival_formats.h"
+
+#include "base/alloc.h"
+#include "cs/cluster.h"
+#include "input/lines.h"
+#include "traces/call_log.h"
+#include "traces/nccl_names.h"
+
+#include <string.h>
+
+enum { RESOLUTION_NS = 1000, NAME_BYTES = 64 };
+
+/* What is read of a line; times in us, CS_NO_TIME: not there. */
+typedef struct line_record {
+    cs_scan_text group, name, host, collective;
+    int64_t      rank, n_ranks, sequence, bytes, inside_us;
+    int64_t      called_us, started_us, stopped_us; /* of the kernels, the first and the last */
+    bool         has_call, is_point_to_point;
+} line_record;
+
+/* What is counted for the notes. */
+typedef struct inspection {
+    cs_call_log *log;
+    size_t       n_point_to_point, n_unknown, n_other, n_without_rank, n_too_long, n_cut;
+    size_t       n_without_events;
+    line_record  before; /* header and metadata that stand once for many records (4.3) */
+    char         kept[3][NAME_BYTES]; /* their texts */
+    const char  *name;                /* of the file */
+    int          line;
+    cs_error    *err;
+} inspection;
+
+static void read_header(cs_scan *scan, line_record *r)
+{
+    cs_scan_text key;
+
+    for (bool is_in = cs_scan_enter(scan, '{'); is_in && cs_scan_key(scan, &key);) {
+        if (cs_scan_is(key, "id")) {
+            (void)cs_scan_string(scan, &r->group);
+        } else if (cs_scan_is(key, "comm_name")) {
+            (void)cs_scan_string(scan, &r->name);
+        } else if (cs_scan_is(key, "rank")) {
+            (void)cs_scan_integer(scan, &r->rank);
+        } else if (cs_scan_is(key, "n_ranks")) {
+            (void)cs_scan_integer(scan, &r->n_ranks);
+        } else {
+            cs_scan_skip(scan);
+        }
+    }
+}
+
+static void read_metadata(cs_scan *scan, line_record *r)
+{
+    cs_scan_text key;
+
+    for (bool is_in = cs_scan_enter(scan, '{'); is_in && cs_scan_key(scan, &key);) {
+        if (cs_scan_is(key, "hostname")) {
+            (void)cs_scan_string(scan, &r->host);
+        } else {
+            cs_scan_skip(scan);
+        }
+    }
+}
+
+/* One channel's kernel. */
+static void read_kernel(cs_scan *scan, line_record *r)
+{
+    cs_scan_text key;
+    int64_t      at = 0;
+
+    for (bool is_in = cs_scan_enter(scan, '{'); is_in && cs_scan_key(scan, &key);) {
+        if (cs_scan_is(key, "kernel_start_ts")) {
+            if (cs_scan_integer(scan, &at) && at > 0) {
+                r->started_us =
+                    r->started_us == CS_NO_TIME || at < r->started_us ? at : r->started_us;
+            }
+        } else if (cs_scan_is(key, "kernel_stop_ts")) {
+            if (cs_scan_integer(scan, &at) && at > r->stopped_us) {
+                r->stopped_us = at;
+            }
+        } else {
+            cs_scan_skip(scan);
+        }
+    }
+}
+
+static void read_events(cs_scan *scan, line_record *r)
+{
+    cs_scan_text key;
+
+    for (bool is_in = cs_scan_enter(scan, '{'); is_in && cs_scan_key(scan, &key);) {
+        if (cs_scan_is(key, "coll_start_ts")) {
+            (void)cs_scan_integer(scan, &r->called_us);
+        } else if (cs_scan_is(key, "kernel_events") && cs_scan_enter(scan, '[')) {
+            while (cs_scan_element(scan)) {
+                read_kernel(scan, r);
+            }
+        } else if (!cs_scan_is(key, "kernel_events")) {
+            cs_scan_skip(scan);
+        }
+    }
+}
+
+static void read_performance(cs_scan *scan, line_record *r)
+{
+    cs_scan_text key;
+
+    for (bool is_in = cs_scan_enter(scan, '{'); is_in && cs_scan_key(scan, &key);) {
+        if (cs_scan_is(key, "coll")) {
+            (void)cs_scan_string(scan, &r->collective);
+        } else if (cs_scan_is(key, "coll_sn")) {
+            (void)cs_scan_integer(scan, &r->sequence);
+        } else if (cs_scan_is(key, "coll_msg_size_bytes")) {
+            (void)cs_scan_integer(scan, &r->bytes);
+        } else if (cs_scan_is(key, "coll_exec_time_us")) {
+            (void)cs_scan_integer(scan, &r->inside_us);
+        } else if (cs_scan_is(key, "event_trace_ts")) {
+            read_events(scan, r);
+        } else {
+            cs_scan_skip(scan);
+        }
+    }
+}
+
+/* A line. False where it is no JSON object. */
+static bool read_line(const char *text, size_t length, line_record *r)
+{
+    cs_scan      scan;
+    cs_scan_text key;
+
+    cs_scan_begin(&scan, text, length);
+    bool is_object = cs_scan_enter(&scan, '{');
+    while (is_object && cs_scan_key(&scan, &key)) {
+        if (cs_scan_is(key, "header")) {
+            read_header(&scan, r);
+        } else if (cs_scan_is(key, "metadata")) {
+            read_metadata(&scan, r);
+        } else if (cs_scan_is(key, "coll_perf")) {
+            r->has_call = true;
+            read_performance(&scan, r);
+        } else if (cs_scan_is(key, "p2p_perf")) {
+            r->is_point_to_point = true;
+            cs_scan_skip(&scan);
+        } else {
+            cs_scan_skip(&scan);
+        }
+    }
+    return is_object && !scan.is_wrong && cs_scan_is_at_end(&scan);
+}
+
+bool cs_inspector_is(const char *text, size_t length)
+{
+    const char *end = memchr(text, '\n', length);
+    line_record r   = {.rank = -1};
+
+    if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
+        text += 3;
+        length -= 3;
+    }
+    (void)read_line(text, end != NULL ? (size_t)(end - text) : length, &r);
+    return r.has_call || r.is_point_to_point || (r.rank >= 0 && r.group.text != NULL);
+}
+
+/* A text that outlives its line. */
+static cs_scan_text keep(char room[NAME_BYTES], cs_scan_text text)
+{
+    size_t n = text.length < NAME_BYTES ? text.length : NAME_BYTES - 1;
+
+    if (text.text == NULL) {
+        return text;
+    }
+    memcpy(room, text.text, n);
+    room[n] = '\0';
+    return (cs_scan_text){room, n};
+}
+
+/* Keep what a line without a record says for those that follow (version 4.3). */
+static void keep_header(inspection *in, const line_record *r)
+{
+    line_record *b = &in->before;
+
+    if (r->group.text != NULL) {
+        b->group   = keep(in->kept[0], r->group);
+        b->rank    = r->rank;
+        b->n_ranks = r->n_ranks;
+    }
+    if (r->host.text != NULL) {
+        b->host = keep(in->kept[1], r->host);
+    }
+}
+
+static int64_t to_ns(int64_t us)
+{
+    return us >= 0 && us <= INT64_MAX / 4000 ? 1000 * us : CS_NO_TIME;
+}
+
+static cs_status add_record(inspection *in, const line_record *r)
+{
+    char           name[NAME_BYTES];
+    const bool     has_events = r->started_us != CS_NO_TIME && r->stopped_us >= r->started_us;
+    cs_logged_call call       = {.group      = r->group,
+                                 .sequence   = (uint64_t)r->sequence,
+                                 .rank       = (uint32_t)r->rank,
+                                 .n_ranks    = r->n_ranks > 0 ? (uint32_t)r->n_ranks : 0,
+                                 .started_ns = CS_NO_TIME,
+                                 .queued_ns  = CS_NO_TIME,
+                                 .inside_ns  = to_ns(r->inside_us),
+                                 .bytes      = r->bytes > 0 ? (uint64_t)r->bytes : 0};
+
+    (void)keep(name, r->collective);
+    if (!cs_nccl_collective_named(name, &call.collective)) {
+        in->n_other++;
+        return CS_OK;
+    }
+    if (has_events) {
+        call.started_ns = to_ns(r->started_us);
+        call.inside_ns  = to_ns(r->stopped_us - r->started_us);
+        if (r->called_us > 0 && r->called_us <= r->started_us) {
+            call.queued_ns = to_ns(r->started_us - r->called_us);
+        }
+    }
+    in->n_without_events += !has_events;
+    CS_TRY(cs_call_log_host(in->log, r->host.text != NULL ? r->host : (cs_scan_text){"?", 1},
+                            &call.host, in->err));
+    return cs_call_log_add(in->log, &call, in->err);
+}
+
+static bool is_blank(const cs_line_view *line)
+{
+    size_t at = 0;
+
+    while (at < line->length &&
+           (line->text[at] == ' ' || line->text[at] == '\t' || line->text[at] == '\r')) {
+        at++;
+    }
+    return at == line->length;
+}
+
+static cs_status take_line(inspection *in, const cs_line_view *line)
+{
+    line_record r = {.group      = in->before.group,
+                     .host       = in->before.host,
+                     .rank       = in->before.rank,
+                     .n_ranks    = in->before.n_ranks,
+                     .sequence   = -1,
+                     .inside_us  = CS_NO_TIME,
+                     .started_us = CS_NO_TIME};
+
+    if (is_blank(line)) {
+        return CS_OK;
+    }
+    if (line->is_cut) {
+        in->n_too_long++;
+        return CS_OK;
+    }
+    if (!read_line(line->text, line->length, &r)) {
+        if (line->has_no_end) {
+            in->n_cut++;
+            return CS_OK;
+        }
+        cs_status status = CS_FAIL(in->err, CS_EPARSE, "",
+                                   "no JSON object: accepted is one record of Inspector a line");
+        cs_error_locate(in->err, in->name, line->number, 1);
+        return status;
+    }
+    if (!r.has_call) {
+        in->n_point_to_point += r.is_point_to_point;
+        keep_header(in, &r);
+        return CS_OK;
+    }
+    if (r.rank < 0 || r.rank >= CS_MAX_RANKS || r.n_ranks > CS_MAX_RANKS || r.sequence < 0 ||
+        r.group.text == NULL || r.collective.text == NULL) {
+        in->n_without_rank++;
+        return CS_OK;
+    }
+    return add_record(in, &r);
+}
+
+static cs_status read_file(inspection *in, cs_lines *lines)
+{
+    cs_line_view line;
+    bool         has_more = true;
+
+    in->before = (line_record){.rank = -1};
+    for (;;) {
+        CS_TRY(cs_lines_next(lines, &line, &has_more, in->err));
+        if (!has_more) {
+            return CS_OK;
+        }
+        if (line.number == 1 && line.length >= 3 && memcmp(line.text, "\xEF\xBB\xBF", 3) == 0) {
+            line.text += 3;
+            line.length -= 3;
+        }
+        cs_status status = take_line(in, &line);
+        if (status != CS_OK) {
+            cs_error_locate(in->err, in->name, line.number, 0);
+            return status;
+        }
+    }
+}
+
+static cs_status read_files(inspection *in, const cs_arrival_text *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        cs_lines *lines = NULL;
+        in->name        = texts[i].name;
+        CS_TRY(texts[i].text == NULL
+                   ? cs_lines_open(texts[i].name, &lines, in->err)
+                   : cs_lines_open_text(texts[i].text, texts[i].length, &lines, in->err));
+        cs_status status = read_file(in, lines);
+        cs_lines_close(lines);
+        CS_TRY(status);
+    }
+    return CS_OK;
+}
+
+static void note(const inspection *in, cs_text *text)
+{
+    const struct {
+        size_t      n;
+        const char *what;
+    } counts[] = {
+        {in->n_point_to_point, "records of sends and receives"},
+        {in->n_other, "records of other operations"},
+        {in->n_without_rank, "records without group, rank, operation or number"},
+        {in->n_too_long, "lines of more than 1 MiB"},
+        {in->n_cut, "records at the end of a file that is cut off"},
+    };
+
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        if (counts[i].n > 0) {
+            cs_text_add(text, "left out: %zu %s\n", counts[i].n, counts[i].what);
+        }
+    }
+    if (in->n_without_events > 0) {
+        cs_text_add(text,
+                    "%zu records have no times of their kernels (NCCL_INSPECTOR_DUMP_VERBOSE=1 "
+                    "writes them)\n",
+                    in->n_without_events);
+    }
+}
+
+cs_status cs_inspector_read(const cs_arrival_text *texts, size_t n,
+                            const cs_arrival_options *options, cs_arrival_trace *trace_p,
+                            cs_arrival_notes *notes, cs_error *err)
+{
+    inspection in = {.err = err};
+
+    CS_TRY(cs_call_log_open(RESOLUTION_NS, &in.log, err));
+    cs_status status = read_files(&in, texts, n);
+    if (status == CS_OK) {
+        note(&in, &notes->text);
+        notes->format = "NCCL Inspector";
+        status        = cs_call_log_finish(in.log, options, texts[0].name, trace_p, notes, err);
+    }
+    cs_call_log_close(in.log);
+    return status;
+}
