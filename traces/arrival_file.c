@@ -426,6 +426,13 @@ cs_status cs_arrival_file_load(const char *path, cs_arrival_trace *trace_p, cs_e
 
     CS_TRY(cs_arrival_files_load(&path, 1, &options, trace_p, &notes, err));
     cs_arrival_notes_free(&notes);
+    if (trace_p->number != NULL) {
+        cs_status status =
+            CS_FAIL(err, CS_EINVAL, path, "logs of %u of %u ranks: accepted are those of all",
+                    trace_p->n_ranks, trace_p->group_ranks);
+        cs_arrival_trace_free(trace_p);
+        return status;
+    }
     return CS_OK;
 }
 

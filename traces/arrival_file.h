@@ -25,7 +25,8 @@ enum { CS_ARRIVAL_MAX_FILES = 4096 };
 
 /* Read a trace with the default options. `path` is one file or folder, or several with commas
  * between them (NCCL traces: one per rank). On CS_OK the trace is the caller's
- * (cs_arrival_trace_free); on failure it is left alone. A file that cannot be read is CS_EIO. */
+ * (cs_arrival_trace_free); on failure it is left alone. A file that cannot be read is CS_EIO, logs
+ * without some rank CS_EINVAL. */
 CS_MUST_CHECK cs_status cs_arrival_file_load(const char *path, cs_arrival_trace *trace_p,
                                              cs_error *err);
 

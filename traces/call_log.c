@@ -636,9 +636,9 @@ static void note_clock(const finishing *f, uint32_t host, uint32_t reference)
     cs_plain_text(name, sizeof name, f->log->hosts[host]);
     cs_plain_text(other, sizeof other, f->log->hosts[reference]);
     cs_text_add(&f->notes->text,
-                "clock of %s: %.6g ms %s that of %s, %.3g ppm %s; set by the ends of the calls\n",
-                name, fabs(f->offset_s[host]) * 1e3, f->offset_s[host] < 0 ? "behind" : "before",
-                other, fabs(f->drift[host]) * 1e6, f->drift[host] < 0 ? "slow" : "fast");
+                "clock of %s: %.6g s %s %s, %.3g ppm %s; set by the ends of the calls\n", name,
+                fabs(f->offset_s[host]), f->offset_s[host] < 0 ? "behind" : "ahead of", other,
+                fabs(f->drift[host]) * 1e6, f->drift[host] < 0 ? "slow" : "fast");
 }
 
 /* Clocks of all hosts against that of the first rank's. */

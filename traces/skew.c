@@ -39,6 +39,18 @@ const char *cs_late_cause_name(cs_late_cause cause)
     return names[cause];
 }
 
+const char *cs_late_cause_words(cs_late_cause cause)
+{
+    static const char *const words[CS_LATE_CAUSES] = {
+        [CS_LATE_UNKNOWN] = "host or GPU, the trace does not tell",
+        [CS_LATE_HOST]    = "its host makes the call late",
+        [CS_LATE_GPU]     = "its GPU is late, the host makes the call in time",
+        [CS_LATE_NETWORK] = "its network is slow",
+    };
+
+    return words[cause];
+}
+
 static void find_straggler(const cs_arrival_trace *trace, cs_skew *skew)
 {
     size_t   n_same = 0;

@@ -33,6 +33,9 @@ typedef enum cs_late_cause {
 /* "host", "gpu", "network"; NULL for the others. */
 const char *cs_late_cause_name(cs_late_cause cause);
 
+/* "its host makes the call late"; NULL where it is not late. */
+const char *cs_late_cause_words(cs_late_cause cause);
+
 typedef struct cs_skew_rank {
     cs_spread arrival_s;   /* behind the first of the call */
     double    wait_mean_s; /* until the last of the call has come: time that the rank loses */

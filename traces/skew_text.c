@@ -68,12 +68,13 @@ static void add_rank_row(const cs_arrival_trace *trace, const cs_skew *skew, uin
     const cs_skew_rank *rank  = &skew->ranks[r];
     const char         *cause = cs_late_cause_name(rank->cause);
 
-    cs_text_add(text, "%6u %10.4f %10.4f %10.4f %10.4f %10.4f %10.4f %8zu %7.1f  %s%s\n",
+    cs_text_add(text, "%6u %10.4f %10.4f %10.4f %10.4f %10.4f %10.4f %8zu %7.1f%s%s%s\n",
                 cs_trace_number(trace, r), rank->arrival_s.mean.value * unit->factor,
                 rank->arrival_s.p50.value * unit->factor, rank->arrival_s.p95.value * unit->factor,
                 rank->arrival_s.p99.value * unit->factor, rank->arrival_s.max * unit->factor,
                 rank->wait_mean_s * unit->factor, rank->n_last,
-                100.0 * (double)rank->n_last / (double)skew->n_calls, cause != NULL ? cause : "",
+                100.0 * (double)rank->n_last / (double)skew->n_calls, cause != NULL ? "  " : "",
+                cause != NULL ? cause : "",
                 r != skew->straggler ? ""
                 : cause != NULL      ? " <- straggler"
                                      : "<- straggler");
@@ -160,14 +161,8 @@ static void add_why(const cs_arrival_trace *trace, const cs_skew *skew, const ti
     }
     cs_text_add(text, "\n");
     if (rank->cause != CS_LATE_NOT) {
-        static const char *const whys[CS_LATE_CAUSES] = {
-            [CS_LATE_UNKNOWN] = "host or GPU, the trace does not tell",
-            [CS_LATE_HOST]    = "its host makes the call late",
-            [CS_LATE_GPU]     = "its GPU is late, the host makes the call in time",
-            [CS_LATE_NETWORK] = "its network is slow",
-        };
         cs_text_add(text, "why: %s (in %zu of the %zu calls in which it is late)\n",
-                    whys[rank->cause], rank->n_late[rank->cause], n_late);
+                    cs_late_cause_words(rank->cause), rank->n_late[rank->cause], n_late);
     }
 }
 

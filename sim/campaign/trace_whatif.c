@@ -723,6 +723,12 @@ static cs_status describe_trace(study *s, cs_error *err)
 
 static cs_status fill_report(study *s, cs_error *err)
 {
+    if (s->trace->number != NULL) {
+        return CS_FAIL(err, CS_EINVAL, "--trace",
+                       "logs of %u of %u ranks: a replay needs the arrivals of all (arrivals says "
+                       "what can be said of these)",
+                       s->trace->n_ranks, s->trace->group_ranks);
+    }
     CS_TRY(prepare(s, err));
     CS_TRY(describe_trace(s, err));
     CS_TRY(build_cases(s, err));

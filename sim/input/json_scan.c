@@ -120,14 +120,17 @@ static bool has_more(cs_scan *s, char opening, char closing)
         return false;
     }
     const char *before = s->at - 1;
-    if (c == ',') {
-        s->at++;
-        return next(s) != '\0' || refuse(s);
-    }
     while (*before == ' ' || *before == '\t' || *before == '\n' || *before == '\r') {
         before--;
     }
-    return (c != '\0' && *before == opening) || refuse(s);
+    if (*before == opening) {
+        return (c != '\0' && c != ',') || refuse(s);
+    }
+    if (c != ',') {
+        return refuse(s);
+    }
+    s->at++;
+    return next(s) != '\0' || refuse(s);
 }
 
 bool cs_scan_key(cs_scan *scan, cs_scan_text *key_p)

@@ -50,12 +50,18 @@ static void add_begin(const cs_skew *skew, cs_text *begin)
 
     cs_percent_text(skew->last_ratio, share);
     cs_quantity_text(CS_QUANTITY_S, skew->straggler_delay_s.mean.value, delay);
-    cs_text_add(begin, "In %zu calls of %u GPUs, GPU %u comes last in %s", skew->n_calls,
-                skew->n_ranks, skew->straggler, share);
+    cs_text_add(begin, "In %zu calls of %u GPUs, GPU %u %s in %s", skew->n_calls, skew->n_ranks,
+                skew->straggler,
+                skew->ranks[skew->straggler].cause == CS_LATE_NETWORK ? "leaves late"
+                                                                      : "comes last",
+                share);
     if (skew->straggler_delay_s.mean.value > 0) {
         char *space = strchr(delay, ' '); /* a number and its unit stay together */
         cs_text_add(begin, ", on average %.*s\xc2\xa0%s behind all others", (int)(space - delay),
                     delay, space + 1);
+    }
+    if (cs_late_cause_name(skew->ranks[skew->straggler].cause) != NULL) {
+        cs_text_add(begin, " (%s)", cs_late_cause_words(skew->ranks[skew->straggler].cause));
     }
     cs_text_add(begin, ":");
 }
@@ -78,7 +84,17 @@ static void add_number(cs_text *json, const char *key, double value)
     cs_text_add_number(json, value);
 }
 
-static void add_ranks(const cs_skew *skew, cs_text *json)
+static void add_name(cs_text *json, const char *key, const char *name)
+{
+    cs_text_add(json, ",\"%s\":", key);
+    if (name != NULL) {
+        cs_text_add_json_string(json, name);
+    } else {
+        cs_text_add(json, "null");
+    }
+}
+
+static void add_ranks(const cs_arrival_trace *trace, const cs_skew *skew, cs_text *json)
 {
     size_t n = 0;
 
@@ -95,6 +111,13 @@ static void add_ranks(const cs_skew *skew, cs_text *json)
         add_number(json, "p95_s", rank->arrival_s.p95.value);
         add_number(json, "max_s", rank->arrival_s.max);
         add_number(json, "waits_s", rank->wait_mean_s);
+        add_number(json, "called_s", rank->called_s);
+        add_number(json, "came_s", rank->came_s);
+        add_number(json, "left_s", rank->left_s);
+        add_name(json, "cause", cs_late_cause_name(rank->cause));
+        add_name(json, "why", cs_late_cause_words(rank->cause));
+        add_name(json, "server",
+                 trace->server != NULL ? trace->server_names[trace->server[r]] : NULL);
         cs_text_add(json, "}");
     }
     cs_text_add(json, "]");
@@ -146,8 +169,9 @@ static void add_doubts(const cs_trace_report *report, cs_text *text)
     }
 }
 
-static void add_section(const cs_arrival_notes *notes, const cs_trace_report *report,
-                        const cs_skew *skew, const cs_text *doubt, cs_text *json)
+static void add_section(const cs_arrival_trace *trace, const cs_arrival_notes *notes,
+                        const cs_trace_report *report, const cs_skew *skew, const cs_text *doubt,
+                        cs_text *json)
 {
     cs_text text = {0};
 
@@ -157,13 +181,21 @@ static void add_section(const cs_arrival_notes *notes, const cs_trace_report *re
         cs_percent_text(skew->repeat_ratio, share);
         cs_text_add(&text, " The last rank is that of the call before in %s.", share);
     }
+    if (trace->clock_error_s > 0) {
+        char error[CS_QUANTITY_BYTES];
+        cs_quantity_text(CS_QUANTITY_S, trace->clock_error_s, error);
+        cs_text_add(&text, " Clocks agree within %s.", error);
+    }
     if (doubt->length > 0) {
         cs_text_add(&text, " %s", doubt->data);
     }
     cs_text_add(json, "{\"text\":");
     cs_text_add_json_string(json, text.data);
-    cs_text_add(json, ",\"calls\":%zu,", skew->n_calls);
-    add_ranks(skew, json);
+    cs_text_add(json, ",\"calls\":%zu,\"straggler\":%u,", skew->n_calls, skew->straggler);
+    cs_text_add(json, "\"straggler_ratio\":");
+    cs_text_add_number(json, skew->last_ratio);
+    cs_text_add(json, ",");
+    add_ranks(trace, skew, json);
     add_policies(report, json);
     cs_text_add(json, "}");
     json->failed = json->failed || text.failed;
@@ -182,7 +214,7 @@ cs_status cs_late_make(const cs_arrival_trace *trace, const cs_arrival_notes *no
     }
     add_begin(&skew, &late->begin);
     add_doubts(report, &late->doubt);
-    add_section(notes, report, &skew, &late->doubt, &late->json);
+    add_section(trace, notes, report, &skew, &late->doubt, &late->json);
     cs_skew_free(&skew);
     CS_TRY(cs_text_status(&late->begin, err));
     CS_TRY(cs_text_status(&late->doubt, err));

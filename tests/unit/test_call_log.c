@@ -342,6 +342,81 @@ Test(call_log, restarts_and_copies)
     cs_arrival_notes_free(&notes);
 }
 
+/* ---- Flight Recorder ---- */
+
+/* A dump of a rank; entry `unfinished` has not ended. */
+static void write_dump(const plant *p, uint32_t r, size_t unfinished, bool has_durations,
+                       cs_text *text)
+{
+    cs_text_add(text, "{\"version\": \"2.10\", \"pg_config\": {\"7\": {\"name\": \"7\", \"desc\": "
+                      "\"dp\", \"ranks\": \"[");
+    for (uint32_t k = 0; k < p->n_ranks; k++) {
+        cs_text_add(text, "%s%u", k > 0 ? ", " : "", 2 * k + 1); /* odd ranks of a larger job */
+    }
+    cs_text_add(text, "]\"}}, \"rank\": %u, \"entries\": [", 2 * r + 1);
+    for (size_t c = 0; c < p->n_calls; c++) {
+        double called_s, came_s = 0, left_s;
+        times_of(p, c, r, &called_s, &came_s, &left_s);
+        cs_text_add(
+            text,
+            "%s{\"pg_id\": 3, \"process_group\": [\"7\", \"dp\"], \"collective_seq_id\": %zu, "
+            "\"is_p2p\": false, \"profiling_name\": \"nccl:_all_gather_base\", "
+            "\"input_sizes\": [[1024, 8]], \"input_dtypes\": [\"BFloat16\"], \"output_sizes\": "
+            "[[4096, 8]], \"output_dtypes\": [\"BFloat16\"], \"state\": \"%s\", "
+            "\"time_created_ns\": %lld, \"time_discovered_started_ns\": %lld, "
+            "\"time_discovered_completed_ns\": ",
+            c > 0 ? ", " : "", c + 1, c == unfinished ? "started" : "completed",
+            1000 * reading_us(p, r, called_s), 1000 * reading_us(p, r, came_s));
+        if (c == unfinished) {
+            cs_text_add(text, "null}");
+        } else if (has_durations) {
+            cs_text_add(text, "%lld, \"duration_ms\": %.6f}",
+                        1000 * reading_us(p, r, left_s) + 40000, (left_s - came_s) * 1e3);
+        } else {
+            cs_text_add(text, "%lld}", 1000 * reading_us(p, r, left_s));
+        }
+    }
+    cs_text_add(text, "]}");
+}
+
+Test(call_log, dumps_of_flight_recorder)
+{
+    static const cs_late_cause causes[] = {CS_LATE_HOST, CS_LATE_GPU};
+
+    for (int i = 0; i < 8; i++) {
+        const cs_arrival_options options         = {0};
+        plant                    p               = usual();
+        cs_text                  logs[MAX_RANKS] = {{0}};
+        found                    f               = {0};
+        cs_error                 err             = {0};
+        p.n_ranks                                = 8;
+        p.who                                    = (uint32_t)(3 * i + 1) % 8;
+        p.cause                                  = causes[i % 2];
+        p.offset_s                               = 77;
+        p.end_error_s                            = 0;
+        for (uint32_t r = 0; r < p.n_ranks; r++) {
+            write_dump(&p, r, r == 5 ? 33 : SIZE_MAX, i < 6, &logs[r]);
+        }
+        cr_assert_eq(read_logs(logs, 8, &options, &f.trace, &f.notes, &err), CS_OK, "%s: %s",
+                     err.where, err.message);
+        cr_assert_eq(cs_skew_compute(&f.trace, &f.skew, &err), CS_OK);
+        cr_expect_str_eq(f.notes.format, "PyTorch Flight Recorder");
+        cr_expect_eq(f.trace.n_calls, p.n_calls - 1, "one had not ended");
+        cr_expect_eq(f.trace.bytes[0], 65536, "the larger side, in bytes of its type");
+        cr_expect_eq(f.skew.straggler, p.who, "%d: %u", i, f.skew.straggler);
+        cr_expect_eq(f.skew.ranks[p.who].cause, p.cause, "%d: %d", i,
+                     (int)f.skew.ranks[p.who].cause);
+        cr_expect_float_eq(f.skew.straggler_delay_s.mean.value, p.delay_s, 2.5e-4);
+        cr_expect_eq(strstr(f.notes.text.data, "have no duration") != NULL, i >= 6);
+        cr_expect(strstr(f.notes.text.data, "allgather of group 7\n") != NULL, "%s",
+                  f.notes.text.data);
+        let_go(&f);
+        for (uint32_t r = 0; r < p.n_ranks; r++) {
+            cs_text_free(&logs[r]);
+        }
+    }
+}
+
 /* Refused, or noted, each with its place. */
 Test(call_log, bad_logs)
 {
@@ -364,6 +439,13 @@ Test(call_log, bad_logs)
          "{\"header\": {\"id\": \"a\", \"rank\": 1, \"n_ranks\": 2}, \"coll_perf\": {\"coll\": "
          "\"AllReduce\", \"coll_sn\": 2, \"coll_exec_time_us\": 10}}\n",
          "none of 2 calls is there on all 2 ranks", 0},
+        {"{\"entries\": 3}", "no array of entries", 0},
+        {"{\"entries\": []}", "which rank it is of", 0},
+        {"{\"rank\": 0, \"entries\": [{\"profiling_name\": \"nccl:send 0->1\", "
+         "\"collective_seq_id\": 1}]}",
+         "no record of a collective", 0},
+        {"{\"rank\": 0,\n \"entries\": [{]}", "expected", 2},
+        {"\x80\x05rest", "is a pickle", 1},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -46,11 +46,12 @@ export function late_section(node) {
 
 function late_lead(lead, ranks, policies) {
     const parts = [D.late.text ? D.late.text + ' ' : ''];
-    if (ranks.length) {
+    const straggler = ranks.find(r => r.rank === D.late.straggler);
+    if (straggler) {
         parts.push(
-            `GPU ${ranks[0].rank} comes last in `,
-            el('b', {textContent: fmt_percent(ranks[0].last_ratio)}),
-            ' of the iterations. ',
+            `GPU ${straggler.rank} ${straggler.cause === 'network' ? 'leaves late' : 'comes last'} in `,
+            el('b', {textContent: fmt_percent(D.late.straggler_ratio)}),
+            ` of the iterations${straggler.why ? ': ' + straggler.why : ''}. `,
         );
     }
     if (policies.length && policies[0].saved_ratio > 0) {
@@ -120,14 +121,31 @@ function draw_ranks(node, ranks) {
             colour: 'var(--line)',
             is_long: true,
             text: fmt_percent(r.last_ratio),
-            more: Number.isFinite(r.mean_s) ? `${fmt_seconds(r.mean_s)} late on average` : '',
+            more: [Number.isFinite(r.mean_s) ? `${fmt_seconds(r.mean_s)} late on average` : '', r.cause]
+                .filter(Boolean)
+                .join(', '),
             tip: `<b>GPU ${esc(r.rank)}</b>${tip_table([
                 ['comes last in', fmt_percent(r.last_ratio)],
                 ['late on average', fmt_seconds(r.mean_s)],
                 ['95 % below', fmt_seconds(r.p95_s)],
+                ...why_rows(r),
             ])}`,
         })),
     );
+}
+
+// What is known of why a rank is late: its host's call, its arrival, its end, behind the early ones.
+function why_rows(r) {
+    const rows = [
+        ['its host calls', r.called_s],
+        ['it comes', r.came_s],
+        ['it leaves', r.left_s],
+    ].filter(row => Number.isFinite(row[1]));
+    return [
+        ...(r.server ? [['server', r.server]] : []),
+        ...rows.map(([name, s]) => [name, `${fmt_seconds(Math.abs(s))} ${s < 0 ? 'before' : 'behind'} the first quarter`]),
+        ...(r.why ? [['why', r.why]] : []),
+    ];
 }
 
 function draw_policies(node, policies) {
@@ -151,14 +169,16 @@ function draw_policies(node, policies) {
 }
 
 function rank_table(ranks) {
+    const has_cause = ranks.some(r => r.why);
     return {
         caption: 'Who is late',
-        heads: ['GPU', 'comes last in', 'late on average', '95 % below'],
+        heads: ['GPU', 'comes last in', 'late on average', '95 % below', ...(has_cause ? ['why'] : [])],
         rows: ranks.map(r => [
             r.rank,
             cell_of('share', r.last_ratio),
             cell_of('s', r.mean_s),
             cell_of('s', r.p95_s),
+            ...(has_cause ? [r.why || ''] : []),
         ]),
     };
 }
