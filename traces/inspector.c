@@ -22,14 +22,15 @@ typedef struct line_record {
 
 /* What is counted for the notes. */
 typedef struct inspection {
-    cs_call_log *log;
-    size_t       n_point_to_point, n_unknown, n_other, n_without_rank, n_too_long, n_cut;
-    size_t       n_without_events;
-    line_record  before; /* header and metadata that stand once for many records (4.3) */
-    char         kept[3][NAME_BYTES]; /* their texts */
-    const char  *name;                /* of the file */
-    int          line;
-    cs_error    *err;
+    cs_call_log  *log;
+    size_t        n_point_to_point, n_unknown, n_other, n_without_rank, n_too_long, n_cut;
+    size_t        n_without_events;
+    line_record   before; /* header and metadata that stand once for many records (4.3) */
+    char          kept[3][NAME_BYTES];   /* their texts */
+    const char   *name;                  /* of the file */
+    char          last_name[NAME_BYTES]; /* of a collective, and which it is */
+    cs_collective last;
+    cs_error     *err;
 } inspection;
 
 static void read_header(cs_scan *scan, line_record *r)
@@ -196,9 +197,26 @@ static int64_t to_ns(int64_t us)
     return us >= 0 && us <= INT64_MAX / 4000 ? 1000 * us : CS_NO_TIME;
 }
 
+/* Mostly it is that of the record before. */
+static bool find_collective(inspection *in, cs_scan_text text, cs_collective *collective_p)
+{
+    char name[NAME_BYTES];
+
+    if (cs_scan_is(text, in->last_name)) {
+        *collective_p = in->last;
+        return true;
+    }
+    (void)keep(name, text);
+    if (!cs_nccl_collective_named(name, collective_p)) {
+        return false;
+    }
+    memcpy(in->last_name, name, sizeof name);
+    in->last = *collective_p;
+    return true;
+}
+
 static cs_status add_record(inspection *in, const line_record *r)
 {
-    char           name[NAME_BYTES];
     const bool     has_events = r->started_us != CS_NO_TIME && r->stopped_us >= r->started_us;
     cs_logged_call call       = {.group      = r->group,
                                  .sequence   = (uint64_t)r->sequence,
@@ -209,8 +227,7 @@ static cs_status add_record(inspection *in, const line_record *r)
                                  .inside_ns  = to_ns(r->inside_us),
                                  .bytes      = r->bytes > 0 ? (uint64_t)r->bytes : 0};
 
-    (void)keep(name, r->collective);
-    if (!cs_nccl_collective_named(name, &call.collective)) {
+    if (!find_collective(in, r->collective, &call.collective)) {
         in->n_other++;
         return CS_OK;
     }

@@ -151,6 +151,8 @@ typedef struct moment {
 
 enum { CALLED, CAME, LEFT, MOMENTS };
 
+enum { APART_CALLS = 4096 }; /* so many calls say what most calls are like */
+
 /* The lower quartile of sorted values (type 7, as in base/statistics.h) without the one at
  * `left_out`. */
 static double quarter_without(const double *sorted, uint32_t n, uint32_t left_out)
@@ -218,15 +220,16 @@ static void fill_moments(const cs_arrival_trace *trace, size_t call, moment m[MO
 static void find_apart(const cs_arrival_trace *trace, moment m[MOMENTS], double *scratch)
 {
     const uint32_t n = trace->n_ranks, half = n >= 4 ? n / 2 - 1 : 1;
+    const size_t   n_samples = trace->n_calls < APART_CALLS ? trace->n_calls : APART_CALLS;
 
     for (int k = 0; k < MOMENTS; k++) {
-        for (size_t c = 0; c < trace->n_calls && m[k].is_known; c++) {
-            fill_moments(trace, c, m);
+        for (size_t c = 0; c < n_samples && m[k].is_known; c++) {
+            fill_moments(trace, c * trace->n_calls / n_samples, m);
             scratch[c] = n > 2 ? m[k].sorted_s[half] - m[k].sorted_s[0] : 0;
         }
         if (m[k].is_known) {
-            cs_sort_samples(scratch, trace->n_calls);
-            m[k].apart_s = cs_estimate_quantile(scratch, trace->n_calls, 0.5, 0).value;
+            cs_sort_samples(scratch, n_samples);
+            m[k].apart_s = cs_estimate_quantile(scratch, n_samples, 0.5, 0).value;
         }
     }
 }

@@ -271,8 +271,3 @@ bool cs_scan_is_at_end(cs_scan *scan)
 {
     return next(scan) == '\0' && scan->at == scan->end;
 }
-
-bool cs_scan_is(cs_scan_text text, const char *name)
-{
-    return strlen(name) == text.length && memcmp(text.text, name, text.length) == 0;
-}

@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef struct cs_scan {
     const char *at, *end;
@@ -62,6 +63,9 @@ void cs_scan_skip(cs_scan *scan);
 bool cs_scan_is_at_end(cs_scan *scan);
 
 /* Is it that text? */
-bool cs_scan_is(cs_scan_text text, const char *name);
+static inline bool cs_scan_is(cs_scan_text text, const char *name)
+{
+    return strlen(name) == text.length && memcmp(text.text, name, text.length) == 0;
+}
 
 #endif

@@ -26,12 +26,12 @@ struct cs_lines {
     bool        is_at_end, is_in_cut; /* ..: inside a line of which the beginning was handed out */
 };
 
-/* Have a line of the longest kind in reach, or all that is left. */
+/* Fill the window up. */
 static cs_status fill(cs_lines *l, cs_error *err)
 {
     size_t left = l->length - l->at, added = 0;
 
-    if (l->file == NULL || l->is_at_end || left > CS_LINES_MOST_BYTES) {
+    if (l->file == NULL || l->is_at_end) {
         return CS_OK;
     }
     memmove(l->window, l->window + l->at, left);
@@ -146,16 +146,29 @@ static cs_status skip_rest(cs_lines *l, cs_error *err)
     }
 }
 
+/* The end of the line that is next; NULL: not in reach, or farther than a line may be. */
+static const char *next_end(const cs_lines *l)
+{
+    size_t left = l->length - l->at;
+
+    return left > 0 ? memchr(l->text + l->at, '\n',
+                             left < CS_LINES_MOST_BYTES ? left : CS_LINES_MOST_BYTES)
+                    : NULL;
+}
+
 cs_status cs_lines_next(cs_lines *lines, cs_line_view *line_p, bool *more_p, cs_error *err)
 {
     if (lines->is_in_cut) {
         CS_TRY(skip_rest(lines, err));
     }
-    CS_TRY(fill(lines, err));
+    const char *end = next_end(lines);
+    if (end == NULL) { /* the line may go on in the file */
+        CS_TRY(fill(lines, err));
+        end = next_end(lines);
+    }
     const char *from = lines->text + lines->at;
     size_t      left = lines->length - lines->at;
     size_t      most = left < CS_LINES_MOST_BYTES ? left : CS_LINES_MOST_BYTES;
-    const char *end  = left > 0 ? memchr(from, '\n', most) : NULL;
 
     *more_p = left > 0;
     if (left == 0) {
