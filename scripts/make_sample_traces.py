@@ -7,6 +7,10 @@ generated-stragglar4.log    4 ranks, 21 steps in the form of StragglAR's trainin
 generated-kineto2-rank0.json, generated-kineto2-rank1.json
                             2 ranks, 12 AllReduces of three sizes as PyTorch's profiler writes NCCL
                             kernels; rank 1 is last in three of four
+generated-inspector8/       2 servers of 4 ranks whose clocks are 2.5 s apart, 40 AllReduces as NCCL's
+                            profiler plugin Inspector logs them; the GPU of rank 5 is late
+generated-recorder4/        4 ranks, 20 AllReduces as PyTorch's Flight Recorder dumps them; the host
+                            of rank 2 is late in all but every fifth
 generated-bandwidth4.txt    4 servers whose NICs share a network with other jobs, for four hours
 generated-faults96.json     96 servers for 240 days: NICs and cables, GPUs and the rest of a server fail
 
@@ -107,6 +111,58 @@ def kineto():
                "displayTimeUnit": "ms", "traceEvents": events[rank]}
 
 
+def inspector():
+    """Kernels of a call end within 10 us of each other; the clock of the second server is 2.5 s ahead and 20 ppm fast."""
+    numbers = uniform(17)
+    logs = {rank: [] for rank in range(8)}
+    for call in range(40):
+        start_us = 1_760_000_000_000_000 + 250_000 * call
+        late_us = 3000 + 4000 * next(numbers)
+        come = [start_us + 300 * next(numbers) + (late_us if rank == 5 else 0) for rank in range(8)]
+        for rank in range(8):
+            server, end_us = rank // 4, max(come) + 2400 + 10 * next(numbers)
+
+            def reading(at_us, server=server):
+                return round(at_us + server * (2_500_000 + 2e-5 * (at_us - 1_760_000_000_000_000)))
+            called = reading(come[rank] - 40 - (late_us if rank == 5 else 0))
+            begun, ended = reading(come[rank]), reading(end_us)
+            logs[rank].append(json.dumps({
+                "header": {"id": "0x5ca1ab1e", "rank": rank, "n_ranks": 8, "nnodes": 2},
+                "metadata": {"inspector_output_format_version": "v4.0", "remark": REMARK, "dump_timestamp_us": ended + 500,
+                             "hostname": f"node{server}", "pid": 4000 + rank},
+                "coll_perf": {"coll": "AllReduce", "coll_sn": call + 1, "coll_msg_size_bytes": 256 << 20,
+                              "coll_exec_time_us": ended - begun, "coll_timing_source": "kernel_gpu",
+                              "event_trace_ts": {"coll_start_ts": called, "kernel_events": [
+                                  {"channel_id": 0, "kernel_start_ts": begun, "kernel_stop_ts": ended}]}}}))
+    return {f"generated-inspector8/node{rank // 4}-pid{4000 + rank}.log": "\n".join(lines) + "\n" for rank, lines in logs.items()}
+
+
+def recorder():
+    """All ranks end a call together; the watchdog notices that within a millisecond."""
+    numbers = uniform(2026)
+    dumps = {rank: [] for rank in range(4)}
+    for call in range(20):
+        start_us = 1_760_000_000_000_000 + 400_000 * call
+        come = [start_us + 500 * next(numbers) for _ in range(4)]
+        come[2] += 0 if call % 4 == 3 else 6000 + 3000 * next(numbers)
+        end_us = max(come) + 5200
+        for rank in range(4):
+            dumps[rank].append({
+                "record_id": call, "pg_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": call + 1, "p2p_seq_id": 0,
+                "op_id": call + 1, "profiling_name": "nccl:all_reduce", "input_sizes": [[64 << 20]], "input_dtypes": ["Float"],
+                "output_sizes": [[64 << 20]], "output_dtypes": ["Float"], "state": "completed", "is_p2p": False,
+                "time_created_ns": 1000 * round(come[rank] - 60), "time_discovered_started_ns": 1000 * round(come[rank] + 1000 * next(numbers)),
+                "time_discovered_completed_ns": 1000 * round(end_us + 1000 * next(numbers)),
+                "duration_ms": round(end_us - come[rank]) / 1000, "retired": True})
+    files = {}
+    for rank, entries in dumps.items():
+        head = json.dumps({"version": "2.10", "remark": REMARK, "rank": rank, "pg_config":
+                           {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2, 3]"}}})[:-1]
+        rows = ",\n".join(json.dumps(entry) for entry in entries)
+        files[f"generated-recorder4/rank_{rank}.json"] = f'{head}, "entries": [\n{rows}\n]}}\n'
+    return files
+
+
 def bandwidth():
     """What other jobs leave of every server's NIC: all of it, or 0.3 .. 0.95 of it, each for two to
     fifteen minutes."""
@@ -155,7 +211,10 @@ def main():
         events = ",\n".join(json.dumps(event) for event in trace.pop("traceEvents"))
         head = json.dumps(trace)[:-1]
         files[f"generated-kineto2-rank{rank}.json"] = f'{head}, "traceEvents": [\n{events}\n]}}\n'
+    files.update(inspector())
+    files.update(recorder())
     for name, text in files.items():
+        os.makedirs(os.path.dirname(os.path.join(folder, name)) or ".", exist_ok=True)
         with open(os.path.join(folder, name), "w", encoding="utf-8", newline="\n") as out:
             out.write(text)
 

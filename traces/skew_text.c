@@ -68,16 +68,16 @@ static void add_rank_row(const cs_arrival_trace *trace, const cs_skew *skew, uin
     const cs_skew_rank *rank  = &skew->ranks[r];
     const char         *cause = cs_late_cause_name(rank->cause);
 
-    cs_text_add(text, "%6u %10.4f %10.4f %10.4f %10.4f %10.4f %10.4f %8zu %7.1f%s%s%s\n",
+    cs_text_add(text, "%6u %10.4f %10.4f %10.4f %10.4f %10.4f %10.4f %8zu %7.1f",
                 cs_trace_number(trace, r), rank->arrival_s.mean.value * unit->factor,
                 rank->arrival_s.p50.value * unit->factor, rank->arrival_s.p95.value * unit->factor,
                 rank->arrival_s.p99.value * unit->factor, rank->arrival_s.max * unit->factor,
                 rank->wait_mean_s * unit->factor, rank->n_last,
-                100.0 * (double)rank->n_last / (double)skew->n_calls, cause != NULL ? "  " : "",
-                cause != NULL ? cause : "",
-                r != skew->straggler ? ""
-                : cause != NULL      ? " <- straggler"
-                                     : "<- straggler");
+                100.0 * (double)rank->n_last / (double)skew->n_calls);
+    if (cause != NULL) {
+        cs_text_add(text, "  %s", cause);
+    }
+    cs_text_add(text, "%s\n", r == skew->straggler ? "  <- straggler" : "");
 }
 
 /* Is rank a last more often than rank b, or as often and the lower one? */
@@ -155,9 +155,11 @@ static void add_why(const cs_arrival_trace *trace, const cs_skew *skew, const ti
                 rank->cause == CS_LATE_NETWORK ? "leaves" : "comes", fabs(late_s) * unit->factor,
                 unit->name, late_s < 0 ? "before" : "behind");
     if (trace->clock_error_s > 0) {
-        cs_text_add(text, ", %.3g times as much as clocks differ (%.3g %s)",
-                    fabs(late_s) / trace->clock_error_s, trace->clock_error_s * unit->factor,
-                    unit->name);
+        double times = fabs(late_s) / trace->clock_error_s;
+        cs_text_add(text,
+                    times < 100 ? ", %.3g times as much as clocks differ (%.3g %s)"
+                                : ", %.0f times as much as clocks differ (%.3g %s)",
+                    times, trace->clock_error_s * unit->factor, unit->name);
     }
     cs_text_add(text, "\n");
     if (rank->cause != CS_LATE_NOT) {

@@ -82,7 +82,6 @@ const cs_command cs_command_arrivals = {
     .summary  = "who comes late in a trace or in logs, how late, how reliably and why",
     .tables   = arrivals_tables,
     .examples = {"collsim arrivals traces/generated-arrivals8.csv",
-                 "collsim arrivals traces/generated-kineto2-rank0.json "
-                 "traces/generated-kineto2-rank1.json --format json"},
+                 "collsim arrivals traces/generated-inspector8 --format json"},
     .run      = arrivals_run,
 };
