@@ -16,7 +16,7 @@ foreach(folder IN LISTS folders)
     add_test(${folder}.${name} ${programs}/test_${folder} --jobs=1 --filter ${suite}/*)
     set_tests_properties(${folder}.${name} PROPERTIES TIMEOUT ${limit_s} ENVIRONMENT "${environment}")
     set(labels ${folder})
-    if("${folder}.${name}" MATCHES "^(unit\\.(figures|montecarlo_samples)|algorithms\\.nvls(_tree)?|conformance\\.(algorithms|bounds|dispatch|faults|mutants|nic_faults|times))$")
+    if("${folder}.${name}" MATCHES "^(unit\\.(figures|montecarlo_samples|whatif_change|whatif_faults)|algorithms\\.nvls(_tree)?|conformance\\.(algorithms|bounds|dispatch|faults|mutants|nic_faults|times))$")
       list(APPEND labels release) # of these a build with sanitizers tries a part
     endif()
     label_test(${folder}.${name} ${labels})

@@ -84,7 +84,7 @@ Test(nvls, is_an_allreduce_for_every_number_of_gpus)
 {
     ct_rng rng = ct_rng_for(1401);
 
-    for (uint32_t n = 2; n <= 72; n += (n < 40 ? 1 : 4) * (n < 12 ? 1 : CT_EVERY)) {
+    for (uint32_t n = 2; n <= 72; n += (n < 40 ? 1U : 4U) * (n < 12 ? 1U : CT_EVERY)) {
         for (uint32_t i = 0; i < 12; i++) {
             set_scene(n, 1000 + ct_below(&rng, 100000), i % 3 * 1e-6);
             if (i % 2 == 1) {

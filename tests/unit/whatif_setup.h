@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "cs/result.h"
 #include "support/config.h"
+#include "support/rng.h"
 #include "whatif/whatif.h"
 #include "whatif/whatif_json.h"
 
@@ -72,7 +73,7 @@ static inline void run_without_memory(const cs_whatif_job *job)
 {
     cs_status status = CS_ENOMEM;
 
-    for (long passes = 0; status == CS_ENOMEM; passes += 1 + passes / 16) {
+    for (long passes = 0; status == CS_ENOMEM; passes += 1 + passes * CT_EVERY / 16) {
         cs_whatif_report report = {0};
         cs_error         err    = {0};
         cs_alloc_fail_after(passes);
