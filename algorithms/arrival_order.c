@@ -57,10 +57,26 @@ static cs_status sort_ranks(const cs_scenario *scenario, uint32_t **ranks_p, cs_
     return CS_OK;
 }
 
+/* What is chosen is chosen without the faults, so that none makes it faster. */
+static cs_scenario without_faults(const cs_scenario *scenario)
+{
+    cs_scenario healthy = *scenario;
+
+    healthy.capacity   = NULL;
+    healthy.n_capacity = 0;
+    return healthy;
+}
+
+static cs_pace pace_of(const cs_scenario *scenario)
+{
+    const cs_scenario healthy = without_faults(scenario);
+    return cs_usual_pace(&healthy);
+}
+
 /* Seconds of a message of the buffer's `parts`-th part. */
 static double message_s(const cs_scenario *scenario, double parts)
 {
-    const cs_pace pace = cs_usual_pace(scenario);
+    const cs_pace pace = pace_of(scenario);
     return pace.alpha_s + pace.s_per_byte * (double)scenario->bytes / parts;
 }
 
@@ -68,7 +84,7 @@ static double message_s(const cs_scenario *scenario, double parts)
 static double predicted_segments(const cs_scenario *scenario, double starts, double busy,
                                  double fill)
 {
-    const cs_pace pace = cs_usual_pace(scenario);
+    const cs_pace pace = pace_of(scenario);
     const double  all  = pace.s_per_byte * (double)scenario->bytes / starts;
 
     return pace.alpha_s > 0 ? sqrt(fill * all / (busy * pace.alpha_s)) : (double)MOST_AUTO;
@@ -201,9 +217,10 @@ static cs_status line_check(const cs_scenario *scenario, void *options, cs_plan 
     void          *state;
 
     if (o->segments == CS_AUTO) {
-        double most      = most_segments(scenario, 1);
-        double predicted = fmin(most, predicted_segments(scenario, 1, 2, n - 1.0));
-        CS_TRY(cs_choose_pieces(&cs_algorithm_sorted_linear_tree, scenario, o, &o->segments,
+        const cs_scenario healthy   = without_faults(scenario);
+        double            most      = most_segments(scenario, 1);
+        double            predicted = fmin(most, predicted_segments(scenario, 1, 2, n - 1.0));
+        CS_TRY(cs_choose_pieces(&cs_algorithm_sorted_linear_tree, &healthy, o, &o->segments,
                                 predicted, most, 2.0 * n * predicted < MOST_REPLAYED, err));
     }
     CS_TRY(cs_accept_slots(scenario, "sorted_linear_tree", o->segments, err));
@@ -454,18 +471,19 @@ static cs_status choose_late(const cs_scenario *scenario, ring_options *o, cs_er
 static cs_status ring_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                             cs_error *err)
 {
-    ring_options  *o = options;
-    const uint32_t n = scenario->cluster.n_ranks;
+    ring_options     *o       = options;
+    const uint32_t    n       = scenario->cluster.n_ranks;
+    const cs_scenario healthy = without_faults(scenario);
 
     if (o->late != CS_AUTO && o->late >= n) {
         return CS_FAIL(err, CS_EINVAL, "algorithm.options.late",
                        "%u late ranks of %u: accepted are 0 .. %u and auto", o->late, n, n - 1);
     }
     if (o->late == CS_AUTO) {
-        CS_TRY(choose_late(scenario, o, err));
+        CS_TRY(choose_late(&healthy, o, err));
     }
     if (o->segments == CS_AUTO) {
-        CS_TRY(choose_segments(scenario, o, err));
+        CS_TRY(choose_segments(&healthy, o, err));
     }
     const uint64_t chunks = (uint64_t)starts_of(n, o->late) * o->segments;
     CS_TRY(cs_accept_slots(scenario, "pre_reduced_ring", chunks, err));
