@@ -14,6 +14,9 @@ const cs_look cs_looks[] = {
     {"circulant",          "circulant",        0x9977EE, 0xC9B8FF, "2,3",       "cross",     1},
     {"optcc",              "OptCC",            0x3322CC, 0x7A6CFF, "",          "star",      3},
     {"r2ccl",              "R2CCL",            0x993311, 0xC4563A, "6,2,1,2",   "pentagon", 15},
+    /* in the order of arrivals */
+    {"sorted_linear_tree", "sorted linear tree", 0x6E6A1F, 0xC2BC5A, "6,3",     "down",     11},
+    {"pre_reduced_ring",   "pre-reduced ring", 0xC58B00, 0xF0C04A, "",          "star",      3},
     /* rings */
     {"nccl",               "NCCL",             0x0072B2, 0x4BA6E8, "12,3",      "square",    4},
     {"nccl_rings",         "NCCL's rings",     0x0072B2, 0x4BA6E8, "9,3",       "square",    4},

@@ -54,6 +54,7 @@ static const struct {
     {"validation", 376, 1437},
     {"servers-late", 60, 842},
     {"late-vs-nvls", 33, 430},
+    {"arrival-order", 60, 1137},
     {"nccl-curve", 160, 467},
     {"servers-slow", 28, 368},
     {"servers-table", 42, 750},
