@@ -396,71 +396,70 @@ static cs_status choose_segments(const cs_scenario *scenario, ring_options *o, c
                             2.0 * scenario->cluster.n_ranks * g * c < MOST_REPLAYED, err);
 }
 
-/* How many are not waited for: as predicted. */
-static cs_status predict_late(const cs_scenario *scenario, const ring_options *o, uint32_t *late_p,
-                              double *predicted_s_p, cs_error *err)
+/* The segments of each start with so many late ranks, as asked for or as predicted. */
+static double asked_segments(const cs_scenario *scenario, const ring_options *o, uint32_t late)
+{
+    return o->segments == CS_AUTO ? segments_of(scenario, late) : o->segments;
+}
+
+/* How many are not waited for, `least` at least: as predicted. */
+static cs_status predict_late(const cs_scenario *scenario, const ring_options *o, uint32_t least,
+                              uint32_t *late_p, cs_error *err)
 {
     const uint32_t n      = scenario->cluster.n_ranks;
     const double   last_s = cs_last_arrival(scenario);
+    double         best_s = (double)INFINITY;
     uint32_t      *ranks  = NULL;
 
     CS_TRY(sort_ranks(scenario, &ranks, err));
-    *predicted_s_p = (double)INFINITY;
-    *late_p        = 1;
-    for (uint32_t late = 0; late < n; late++) {
-        double c = o->segments == CS_AUTO ? segments_of(scenario, late) : o->segments;
+    *late_p = 1;
+    for (uint32_t late = least; late < n; late++) {
+        double c = asked_segments(scenario, o, late);
         if (starts_of(n, late) * c > (double)cs_most_slots(n)) {
             continue;
         }
-        double others_s = cs_arrival(scenario, ranks[n - 1 - late % n]);
+        double others_s = late == 0 ? last_s : cs_arrival(scenario, ranks[n - 1 - late]);
         double time_s   = predicted_s(scenario, late, c, others_s, last_s);
-        if (time_s < *predicted_s_p) {
-            *predicted_s_p = time_s;
-            *late_p        = late;
-        }
+        *late_p         = time_s < best_s ? late : *late_p;
+        best_s          = fmin(best_s, time_s);
     }
     cs_free(ranks);
     return CS_OK;
 }
 
-/* The time of some options, or INFINITY where it would take too long to know. */
-static cs_status elapsed_s(const cs_scenario *scenario, const ring_options *o, double *time_s_p,
-                           cs_error *err)
+/* Does a replay take little time? */
+static bool is_quick(const cs_scenario *scenario, const ring_options *o, uint32_t late)
 {
-    const uint32_t     n        = scenario->cluster.n_ranks;
+    const uint32_t n = scenario->cluster.n_ranks;
+    return 2.0 * n * starts_of(n, late) * asked_segments(scenario, o, late) < MOST_REPLAYED;
+}
+
+static cs_status elapsed_s(const cs_scenario *scenario, const ring_options *o, uint32_t late,
+                           double *time_s_p, cs_error *err)
+{
     const cs_forecast *forecast = scenario->forecast;
-    ring_options       asked    = *o;
+    ring_options       asked    = {(uint32_t)asked_segments(scenario, o, late), late};
     cs_plan            plan     = {0};
 
-    *time_s_p = (double)INFINITY;
-    if (asked.segments == CS_AUTO) {
-        asked.segments = (uint32_t)segments_of(scenario, asked.late);
-    }
-    const double chunks = (double)starts_of(n, asked.late) * asked.segments;
-    if (2 * chunks * n > MOST_REPLAYED) {
-        return CS_OK;
-    }
     CS_TRY(cs_algorithm_pre_reduced_ring.check(scenario, &asked, &plan, err));
     return forecast->elapsed_s(forecast, scenario, &cs_algorithm_pre_reduced_ring, &asked, &plan,
                                time_s_p, err);
 }
 
-/* The one that is predicted, or where a forecast is at hand the fastest of that, a plain ring, and
- * one that does not wait for the last rank. */
+/* Of a plain ring, one that does not wait for the last rank, and the best of these as predicted,
+ * the one that ends first in a replay, or where that takes long, the predicted one. */
 static cs_status choose_late(const cs_scenario *scenario, ring_options *o, cs_error *err)
 {
+    uint32_t choices[] = {0, 1, 1}, best = 0;
     double   least_s = (double)INFINITY, time_s;
-    uint32_t predicted, best;
 
-    CS_TRY(predict_late(scenario, o, &predicted, &time_s, err));
-    const uint32_t choices[] = {predicted, 0, 1};
-    best                     = predicted;
-    for (size_t i = 0; scenario->forecast != NULL && i < sizeof choices / sizeof choices[0]; i++) {
-        if (i > 0 && (choices[i] == predicted || isinf(least_s))) {
-            continue;
-        }
-        o->late = choices[i];
-        CS_TRY(elapsed_s(scenario, o, &time_s, err));
+    CS_TRY(predict_late(scenario, o, 1, &choices[2], err));
+    if (scenario->forecast == NULL || !is_quick(scenario, o, 0) || !is_quick(scenario, o, 1) ||
+        !is_quick(scenario, o, choices[2])) {
+        return predict_late(scenario, o, 0, &o->late, err);
+    }
+    for (size_t i = 0; i < (choices[2] == 1 ? 2 : 3); i++) {
+        CS_TRY(elapsed_s(scenario, o, choices[i], &time_s, err));
         best    = time_s < least_s ? choices[i] : best;
         least_s = fmin(least_s, time_s);
     }

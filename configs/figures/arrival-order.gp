@@ -20,7 +20,7 @@
     keyentry with linespoints ls ls_ring title title_ring, keyentry with linespoints ls ls_rhd title title_rhd, \
     keyentry with lines ls ls_bound title 'lower bound (proven)'
   eval panels
-  HIGH = (1 - 180.0 / HEIGHT) / ROWS; WIDE = 0.93 / COLUMNS
+  HIGH = (1 - 195.0 / HEIGHT) / ROWS; WIDE = 0.92 / COLUMNS
   set xtics step(X_max, 4)
   do for [r = 0:ROWS-1] { do for [c = 0:COLUMNS-1] {
     n = real(word(MANY, r + 1)); mib = real(word(SIZES, c + 1))
@@ -32,10 +32,10 @@
     set xrange [0:X_max]
     set yrange [0.85 * L_min:1.2 * max(1, H_max)]
     eval 'set ytics ' . decade_ticks(0.85 * L_min, 1.2 * max(1, H_max))
-    eval panel(0.075 + WIDE * c, 0.03 + WIDE * (c + 1), 1 - 180.0 / HEIGHT - HIGH * (r + 1) + 75.0 / HEIGHT, 1 - 180.0 / HEIGHT - HIGH * r)
+    eval panel(0.085 + WIDE * c, 0.03 + WIDE * (c + 1), 1 - 180.0 / HEIGHT - HIGH * (r + 1) + 75.0 / HEIGHT, 1 - 180.0 / HEIGHT - HIGH * r)
     set label 1 sprintf('%g ranks, %s', n, size(mib / 1024)) at graph 0.02, graph 1.05 left front
     set xlabel (r + 1 == ROWS ? 'delay of the late rank, times of the ring' : '')
-    set ylabel (c == 0 ? 'time after it has come / ring (log scale)' : '')
+    set ylabel (c == 0 ? 'time after it has come / ring (log)' : '')
     plot DATA using (x(n, mib)):(y(n, mib, 'bound_us')) with filledcurves y1=(0.85 * L_min) fc rgb BELOW notitle, \
       '' using (x(n, mib)):(y(n, mib, 'ring_us')) with linespoints ls ls_ring notitle, \
       '' using (x(n, mib)):(y(n, mib, 'rhd_us')) with linespoints ls ls_rhd notitle, \
