@@ -6,7 +6,7 @@
  * in c segments, each added up from position to position as soon as the next rank is there, and
  * from the root back along the same line. In a turn an edge carries one segment each way; edge i
  * begins when position i + 1 is expected, so no sum that can move waits behind one that cannot.
- * With messages of x seconds and one rank that is late by D, all of one kind of port,
+ * With messages of x seconds, n > 2 and one rank late by D, all of one kind of port,
  *   T = max(D, (n-2) x) + max(2c + n - 3, c + n - 1) x,
  * as the last but one sends every segment twice, on and back.
  *
@@ -165,12 +165,11 @@ static void set_turns(line *l)
     const double turn_s = message_s(l->scenario, l->segments);
     double       begins = 0;
 
-    l->first[0] = 0;
-    for (uint32_t i = 1; i + 1 < l->n; i++) {
+    for (uint32_t i = 0; i + 1 < l->n; i++) {
         double comes = turn_s > 0 ? cs_arrival(l->scenario, l->ranks[i + 1]) / turn_s : 0;
-        double waits = fmax(1, comes - begins);
+        double waits = i == 0 ? comes : fmax(1, comes - begins);
         begins += waits;
-        l->first[i] = l->first[i - 1] + (uint32_t)fmin(waits, l->segments);
+        l->first[i] = i == 0 ? 0 : l->first[i - 1] + (uint32_t)fmin(waits, l->segments);
     }
     l->end_turn = l->first[l->n - 2] + l->n - 1 + l->segments;
 }
