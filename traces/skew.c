@@ -292,6 +292,32 @@ static void find_causes(const cs_arrival_trace *trace, cs_skew *skew, moment m[M
     }
 }
 
+/* How the lateness of the straggler goes; `late_s` has room for a value of every call. */
+static cs_status add_pattern(const cs_arrival_trace *trace, cs_skew *skew, double *late_s,
+                             cs_error *err)
+{
+    const size_t n        = trace->n_ranks;
+    const bool   is_left  = skew->ranks[skew->straggler].cause == CS_LATE_NETWORK;
+    double      *sorted_s = CS_NEW(double, n);
+
+    if (sorted_s == NULL) {
+        return CS_NO_MEMORY(err, "the pattern of a skew");
+    }
+    for (size_t c = 0; c < trace->n_calls; c++) {
+        double at_s = 0;
+        for (uint32_t r = 0; r < trace->n_ranks; r++) {
+            sorted_s[r] =
+                cs_trace_arrival(trace, c, r) + (is_left ? trace->inside_s[c * n + r] : 0);
+            at_s = r == skew->straggler ? sorted_s[r] : at_s;
+        }
+        cs_sort_samples(sorted_s, n);
+        uint32_t place = place_of(sorted_s, trace->n_ranks, at_s);
+        late_s[c]      = at_s - quarter_without(sorted_s, trace->n_ranks, place);
+    }
+    cs_free(sorted_s);
+    return cs_pattern_find(late_s, trace->n_calls, &skew->pattern, err);
+}
+
 /* `scratch` has room for a value of every call. */
 static cs_status add_causes(const cs_arrival_trace *trace, cs_skew *skew, double *scratch,
                             cs_error *err)
@@ -440,13 +466,16 @@ cs_status cs_skew_compute(const cs_arrival_trace *trace, cs_skew *skew_p, cs_err
     if (status == CS_OK) {
         status = describe_parts(trace, &skew, err);
     }
+    if (status == CS_OK) {
+        find_slow_network(trace, &skew);
+        status = add_pattern(trace, &skew, values, err);
+    }
     if (status != CS_OK) {
         cs_free(values);
         cs_free(last_s);
         cs_skew_free(&skew);
         return status;
     }
-    find_slow_network(trace, &skew);
     describe_ranks(trace, last_s, &skew, values);
     describe_calls(trace, last_s, &skew, values);
     describe_inside(trace, &skew, values, last_s);

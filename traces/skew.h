@@ -20,6 +20,7 @@
 
 #include "base/statistics.h"
 #include "cs/arrivals.h"
+#include "traces/pattern.h"
 
 typedef enum cs_late_cause {
     CS_LATE_NOT,     /* not late, or too little to tell */
@@ -74,7 +75,9 @@ typedef struct cs_skew {
                               are there; NAN where the time inside is not known */
     double end_spread_s;   /* largest difference between the ends of a call, with what is lost
                               by rounding; NAN as above */
-    double *delays_s;      /* [n_calls] the delays, sorted: their distribution */
+    double    *delays_s;   /* [n_calls] the delays, sorted: their distribution */
+    cs_pattern pattern; /* of how far the straggler comes (its network is slow: leaves) behind the
+                           first quarter of the others; calls count from 0 */
 
     cs_skew_part *servers; /* [n_servers]; NULL: not known, or one server */
     uint32_t      n_servers;

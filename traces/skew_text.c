@@ -168,6 +168,33 @@ static void add_why(const cs_arrival_trace *trace, const cs_skew *skew, const ti
     }
 }
 
+/* How its lateness goes from call to call; nothing to say where it is always alike. */
+static void add_pattern(const cs_skew *skew, const time_unit *unit, cs_text *text)
+{
+    const cs_pattern *p = &skew->pattern;
+
+    switch (p->kind) {
+    case CS_PATTERN_PERIODIC:
+        cs_text_add(text, "when: its lateness repeats every %zu calls\n", p->period_calls);
+        break;
+    case CS_PATTERN_DRIFTING:
+        cs_text_add(text, "when: it comes %.4g %s %s from call to call\n",
+                    fabs(p->slope_s_per_call) * unit->factor, unit->name,
+                    p->slope_s_per_call > 0 ? "later" : "earlier");
+        break;
+    case CS_PATTERN_CHANGING:
+        cs_text_add(text, "when: %.4g %s behind", p->mean_s[0] * unit->factor, unit->name);
+        for (size_t i = 0; i < p->n_changes; i++) {
+            cs_text_add(text, "%s %.4g %s from call %zu on", i == 0 ? " at first," : ",",
+                        p->mean_s[i + 1] * unit->factor, unit->name, p->change[i]);
+        }
+        cs_text_add(text, "\n");
+        break;
+    case CS_PATTERN_STEADY:
+    case CS_PATTERN_KINDS: break;
+    }
+}
+
 /* A line for each server or rail of which most ranks are late by one cause. */
 static void add_late_parts(const cs_skew_part *parts, uint32_t n, const char *what,
                            char *const *names, const time_unit *unit, cs_text *text)
@@ -232,6 +259,7 @@ void cs_skew_table(const cs_arrival_trace *trace, const cs_skew *skew,
     }
     cs_text_add(text, "\n");
     add_why(trace, skew, &unit, text);
+    add_pattern(skew, &unit, text);
     add_parts(trace, skew, &unit, text);
     cs_text_add(text, "\n%-34s %10s %10s %10s %10s %10s\n", in, "mean", "p50", "p95", "p99", "max");
     add_spread_row("last rank behind the last but one", &skew->delay_s, &unit, text);
@@ -319,13 +347,23 @@ typedef struct straggler_row {
     double      cause_ratio; /* of the calls in which it is late */
     double      late_ratio;
     double      clock_error_s;
+    const char *pattern;
+    uint64_t    period_calls; /* CS_NO_COUNT: not periodic */
+    double      slope_s_per_call;
 } straggler_row;
 
 static const cs_column skew_columns[] = {
-    CS_COLUMN(straggler_row, straggler),     CS_COLUMN(straggler_row, last_ratio),
-    CS_COLUMN(straggler_row, repeat_ratio),  CS_COLUMN(straggler_row, cause),
-    CS_COLUMN(straggler_row, cause_ratio),   CS_COLUMN(straggler_row, late_ratio),
-    CS_COLUMN(straggler_row, clock_error_s), CS_COLUMN_END,
+    CS_COLUMN(straggler_row, straggler),
+    CS_COLUMN(straggler_row, last_ratio),
+    CS_COLUMN(straggler_row, repeat_ratio),
+    CS_COLUMN(straggler_row, cause),
+    CS_COLUMN(straggler_row, cause_ratio),
+    CS_COLUMN(straggler_row, late_ratio),
+    CS_COLUMN(straggler_row, clock_error_s),
+    CS_COLUMN(straggler_row, pattern),
+    CS_COLUMN_MAYBE_AS("period_calls", straggler_row, period_calls),
+    CS_COLUMN(straggler_row, slope_s_per_call),
+    CS_COLUMN_END,
 };
 
 /* A server or rail. */
@@ -345,21 +383,47 @@ static const cs_column part_columns[]   = {
       CS_COLUMN(part_row, left_s), CS_COLUMN(part_row, cause),      CS_COLUMN_END,
 };
 
+static void add_number(const char *key, double value, cs_text *text)
+{
+    cs_json_key(text, key);
+    cs_text_add_number(text, value);
+}
+
 static straggler_row straggler_of(const cs_arrival_trace *trace, const cs_skew *skew)
 {
     const cs_skew_rank *rank   = &skew->ranks[skew->straggler];
     size_t              n_late = skew->n_calls - rank->n_late[CS_LATE_NOT];
 
-    return (straggler_row){.straggler    = cs_trace_number(trace, skew->straggler),
-                           .last_ratio   = skew->last_ratio,
-                           .repeat_ratio = skew->repeat_ratio,
-                           .cause        = cs_late_cause_name(rank->cause),
-                           .cause_ratio  = cs_late_cause_name(rank->cause) != NULL
-                                               ? (double)rank->n_late[rank->cause] / (double)n_late
-                                               : (double)NAN,
-                           .late_ratio   = late_ratio(skew, rank),
-                           .clock_error_s =
-                               trace->clock_error_s > 0 ? trace->clock_error_s : (double)NAN};
+    return (straggler_row){
+        .straggler     = cs_trace_number(trace, skew->straggler),
+        .last_ratio    = skew->last_ratio,
+        .repeat_ratio  = skew->repeat_ratio,
+        .cause         = cs_late_cause_name(rank->cause),
+        .cause_ratio   = cs_late_cause_name(rank->cause) != NULL
+                             ? (double)rank->n_late[rank->cause] / (double)n_late
+                             : (double)NAN,
+        .late_ratio    = late_ratio(skew, rank),
+        .clock_error_s = trace->clock_error_s > 0 ? trace->clock_error_s : (double)NAN,
+        .pattern       = cs_pattern_name(skew->pattern.kind),
+        .period_calls  = skew->pattern.period_calls > 0 ? skew->pattern.period_calls : CS_NO_COUNT,
+        .slope_s_per_call = skew->pattern.slope_s_per_call};
+}
+
+/* `"changes": [{"call": 120, "before_s": .., "after_s": ..}, ..]` */
+static void add_changes_json(const cs_pattern *p, cs_text *text)
+{
+    cs_json_key(text, "changes");
+    cs_text_add(text, "[");
+    for (size_t i = 0; i < p->n_changes; i++) {
+        cs_json_next(text, "", " ");
+        cs_text_add(text, "{");
+        cs_json_key(text, "call");
+        cs_text_add(text, "%zu", p->change[i]);
+        add_number("before_s", p->mean_s[i], text);
+        add_number("after_s", p->mean_s[i + 1], text);
+        cs_text_add(text, "}");
+    }
+    cs_text_add(text, "]");
 }
 
 /* `"by_server": [..]`; the names are NULL for rails. */
@@ -393,12 +457,6 @@ static void add_spread_json(const char *key, const cs_spread *spread, cs_text *t
     cs_text_add(text, "{");
     cs_json_row(text, &(cs_row){spread_columns, spread, false});
     cs_text_add(text, "}");
-}
-
-static void add_number(const char *key, double value, cs_text *text)
-{
-    cs_json_key(text, key);
-    cs_text_add_number(text, value);
 }
 
 void cs_arrival_trace_json(const cs_arrival_trace *trace, cs_text *text)
@@ -468,6 +526,7 @@ void cs_skew_json(const cs_arrival_trace *trace, const cs_skew *skew, const cs_a
     cs_arrival_notes_json(notes, text);
     cs_text_add(text, ",\n ");
     cs_json_row(text, &(cs_row){skew_columns, &straggler, false});
+    add_changes_json(&skew->pattern, text);
     add_number("end_spread_s", end_spread_s, text);
     add_number("end_resolution_s", isnan(end_spread_s) ? end_spread_s : notes->end_resolution_s,
                text);
