@@ -4,7 +4,7 @@ set(slow_tests
   # one after another, so they begin
   browser.keys browser.live browser.looks browser.frames browser.answer browser.hover browser.access browser.kinds browser.quiet browser.files browser.formats
   conformance.times conformance.algorithms conformance.bounds unit.figures validation.paper_schedule validation.mpi_montecarlo
-  validation.mpi_sweep validation.serve models.simgrid models.ns3 validation.optcc_best validation.simgrid validation.simulators validation.testbed_cells unit.figure_files unit.whatif_faults
+  validation.mpi_sweep validation.serve models.simgrid models.ns3 validation.optcc_best validation.simgrid validation.simulators validation.testbed_cells validation.hunt unit.hunt unit.figure_files unit.whatif_faults
   unit.whatif_change conformance.plugins conformance.faults conformance.nic_faults algorithms.optcc_choice conformance.mutants
   validation.stragglar_every_n conformance.msccl models.flow algorithms.optcc algorithms.adapcc_solver algorithms.adapcc_late conformance.dispatch unit.chrome_trace browser.site_pages check.site check.style
   algorithms.circulant validation.run_notes unit.montecarlo validation.stragglar_oracle unit.training

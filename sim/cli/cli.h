@@ -36,6 +36,7 @@ typedef struct cs_command {
     X(bound)           \
     X(expect)          \
     X(diagnose)        \
+    X(hunt)            \
     X(critical)        \
     X(profile)         \
     X(synthesize)      \

@@ -36,6 +36,7 @@ GROUPS = [
     ]),
     ("Is my cluster normal?", [
         ("sim/doc/nccl.md", "What NCCL would show"),
+        ("sim/doc/hunt.md", "Which node is slow?"),
         ("sim/doc/calibration.md", "Calibration from logs"),
         ("sim/doc/topology.md", "Topologies"),
         ("sim/doc/testbed.md", "A testbed"),
