@@ -358,7 +358,42 @@ static int compare_sets(const void *a, const void *b)
     if (x->log_odds != y->log_odds) {
         return x->log_odds > y->log_odds ? -1 : 1;
     }
-    return memcmp(x->of, y->of, sizeof x->of);
+    for (int i = 0; i < MOST_IN_SET; i++) {
+        if (x->of[i] != y->of[i]) {
+            return x->of[i] < y->of[i] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+/* Of the sets from `begin` on, a heap with the least likely one first, the BEAM best: is there a
+ * place for this one? */
+static cs_status keep_best(sets *all, size_t begin, const suspects *one, cs_error *err)
+{
+    suspects *heap = all->of + begin;
+    size_t    n = all->n - begin, at = n;
+
+    if (n < BEAM) {
+        CS_TRY(keep(all, one, err));
+        heap = all->of + begin;
+        for (; at > 0 && compare_sets(one, &heap[(at - 1) / 2]) > 0; at = (at - 1) / 2) {
+            heap[at] = heap[(at - 1) / 2];
+        }
+    } else if (compare_sets(one, heap) < 0) {
+        size_t next = 1;
+        for (at = 0; next < n; next = 2 * at + 1) {
+            next += next + 1 < n && compare_sets(&heap[next + 1], &heap[next]) > 0;
+            if (compare_sets(one, &heap[next]) >= 0) {
+                break;
+            }
+            heap[at] = heap[next];
+            at       = next;
+        }
+    } else {
+        return CS_OK;
+    }
+    heap[at] = *one;
+    return CS_OK;
 }
 
 /* Add every set of one more suspect to those that begin at `from`. */
@@ -379,15 +414,16 @@ static cs_status grow_sets(search *s, size_t from, double *best_p, cs_error *err
             if (!extend(s, &base, i, &next)) {
                 continue;
             }
-            if (next.log_odds > *best_p - MOST_BELOW || next.n == 1) {
+            if (next.n == 1) {
                 CS_TRY(keep(&s->all, &next, err));
-                *best_p = fmax(*best_p, next.log_odds);
+            } else if (next.log_odds > *best_p - MOST_BELOW) {
+                CS_TRY(keep_best(&s->all, end, &next, err));
             }
+            *best_p = fmax(*best_p, next.log_odds);
         }
     }
     if (s->all.n > end) {
         qsort(s->all.of + end, s->all.n - end, sizeof *s->all.of, compare_sets);
-        s->all.n = s->all.n - end > BEAM && s->all.of[end].n > 1 ? end + BEAM : s->all.n;
     }
     return CS_OK;
 }
