@@ -651,15 +651,28 @@ static double channel_bits(double runs, double hits, double effect_over_noise)
     return runs * 0.5 * log2(1 + effect_over_noise * effect_over_noise * q * (1 - q));
 }
 
-cs_hunt_bound cs_hunt_bound_of(const cs_hunt *hunt, uint32_t bad, double effect)
+/* Suspects of these kinds, and how many sets of runs of a round are those of one of them. */
+static void count_suspects(const cs_hunt *hunt, unsigned kinds, double *suspects_p,
+                           double *patterns_p)
 {
-    const cs_hunt_setting *s = &hunt->setting;
-    double                 n = hunt->n_hosts, tests = cs_hunt_n_tests(hunt), groups = floor(n / 2);
-    double                 n_suspects = hunt->n_rails > 0 ? n * (1 + tests) + tests : n;
-    double                 patterns   = hunt->n_rails > 0 ? groups * (1 + tests) + tests : groups;
-    double                 missing = 1 - s->confidence, needed, outcomes = 0;
-    cs_hunt_bound          bound = {.bits = log2_choose(n_suspects, bad), .bits_per_run = 1};
+    double n = hunt->n_hosts, groups = floor(n / 2), rails = hunt->n_rails;
+    bool   nodes = kinds == 0 || rails == 0 || (kinds & 1u << CS_SUSPECT_NODE) != 0;
+    bool   nics  = kinds == 0 || (kinds & 1u << CS_SUSPECT_NIC) != 0;
+    bool   whole = kinds == 0 || (kinds & 1u << CS_SUSPECT_RAIL) != 0;
 
+    *suspects_p = n * nodes + n * rails * nics + rails * whole;
+    *patterns_p = groups * nodes + groups * rails * nics + rails * whole;
+}
+
+cs_hunt_bound cs_hunt_bound_of(const cs_hunt *hunt, uint32_t bad, unsigned kinds, double effect)
+{
+    const cs_hunt_setting *s     = &hunt->setting;
+    double                 tests = cs_hunt_n_tests(hunt), groups = floor(hunt->n_hosts / 2.0);
+    double                 missing = 1 - s->confidence, needed, outcomes = 0, n_suspects, patterns;
+
+    count_suspects(hunt, kinds, &n_suspects, &patterns);
+    cs_hunt_bound bound = {.bits         = log2_choose(n_suspects, fmin(bad, n_suspects)),
+                           .bits_per_run = 1};
     for (uint32_t k = 0; k <= bad && k <= patterns; k++) {
         outcomes += exp2(log2_choose(patterns, k));
     }

@@ -67,7 +67,8 @@ typedef struct cs_hunt_bound {
     uint64_t rounds, runs;
 } cs_hunt_bound;
 
-/* `effect` in (0, 1), or 0: large, as if there were no noise. */
-cs_hunt_bound cs_hunt_bound_of(const cs_hunt *hunt, uint32_t bad, double effect);
+/* `kinds`: of which the suspects may be, a bit each (1u << CS_SUSPECT_NODE), of those that the hunt
+ * tells apart; 0: all. `effect` in (0, 1), or 0: large, as if there were no noise. */
+cs_hunt_bound cs_hunt_bound_of(const cs_hunt *hunt, uint32_t bad, unsigned kinds, double effect);
 
 #endif

@@ -65,7 +65,7 @@ static uint32_t n_rounds_run(const cs_hunt *hunt)
 
 static void add_bound(const cs_hunt *hunt, cs_text *text)
 {
-    cs_hunt_bound b = cs_hunt_bound_of(hunt, hunt->setting.bad, hunt->setting.effect);
+    cs_hunt_bound b = cs_hunt_bound_of(hunt, hunt->setting.bad, 0, hunt->setting.effect);
 
     cs_text_add(text,
                 "# rounds so far: %u, runs: %" PRIu64 "; to find %u, no method can do with fewer "
@@ -131,9 +131,10 @@ static void add_suspect_json(const cs_hunt *hunt, const cs_suspect *s, cs_text *
     cs_text_add_json_string(text, s->kind != CS_SUSPECT_NODE ? hunt->rails[s->rail] : NULL);
 }
 
-static void add_bound_json(const cs_hunt *hunt, uint32_t bad, double effect, cs_text *text)
+static void add_bound_json(const cs_hunt *hunt, uint32_t bad, unsigned kinds, double effect,
+                           cs_text *text)
 {
-    cs_hunt_bound b = cs_hunt_bound_of(hunt, bad, effect);
+    cs_hunt_bound b = cs_hunt_bound_of(hunt, bad, kinds, effect);
 
     cs_text_add(text, "\"bound\": {\"bits\": ");
     cs_text_add_number(text, b.bits);
@@ -232,7 +233,7 @@ void cs_hunt_report_json(const cs_hunt_report *r, cs_text *text)
         cs_text_add(text, ", \"alike\": %u}", b->alike[i]);
     }
     cs_text_add(text, "],\n  ");
-    add_bound_json(hunt, hunt->setting.bad, hunt->setting.effect, text);
+    add_bound_json(hunt, hunt->setting.bad, 0, hunt->setting.effect, text);
     add_next_json(r, text);
 }
 
@@ -243,12 +244,17 @@ static const char *planted_name(const cs_hunt_planted *p)
     return p->is_any ? "any" : cs_suspect_kind_name(p->kind);
 }
 
+static unsigned kinds_of(const cs_hunt_planted *p)
+{
+    return p->is_any ? 0 : 1u << p->kind;
+}
+
 void cs_hunt_trials_table(const cs_hunt_trials *trials, cs_text *text)
 {
     const cs_hunt_tally   *t = trials->tally;
     const cs_hunt_planted *p = trials->planted;
     const cs_hunt         *h = trials->like;
-    cs_hunt_bound          b = cs_hunt_bound_of(h, p->bad, p->effect);
+    cs_hunt_bound          b = cs_hunt_bound_of(h, p->bad, kinds_of(p), p->effect);
 
     cs_text_add(text,
                 "# %" PRIu64 " hunts after %u of %u hosts (%s), effect %.4g, noise %.4g a row "
@@ -307,6 +313,6 @@ void cs_hunt_trials_json(const cs_hunt_trials *trials, cs_text *text)
         }
     }
     cs_text_add(text, "],\n ");
-    add_bound_json(trials->like, p->bad, p->effect, text);
+    add_bound_json(trials->like, p->bad, kinds_of(p), p->effect, text);
     cs_text_add(text, "}\n");
 }

@@ -355,7 +355,7 @@ Test(hunt, the_bound_is_what_can_be_told)
 {
     cs_hunt_setting setting = cs_hunt_default();
     cs_hunt         hunt    = begin(&setting, 1024, 0);
-    cs_hunt_bound   one = cs_hunt_bound_of(&hunt, 1, 0), three = cs_hunt_bound_of(&hunt, 3, 0);
+    cs_hunt_bound one = cs_hunt_bound_of(&hunt, 1, 0, 0), three = cs_hunt_bound_of(&hunt, 3, 0, 0);
 
     cr_assert_float_eq(one.bits, 10, 1e-9);
     cr_assert_float_eq(one.bits_per_round, log2(513), 1e-9);
@@ -364,10 +364,21 @@ Test(hunt, the_bound_is_what_can_be_told)
     cr_assert_float_eq(three.bits, log2(1024.0 * 1023 * 1022 / 6), 1e-9);
     cr_assert_eq(three.rounds, 2);
 
+    /* With rails, each kind has its own number of suspects. */
+    cs_hunt       railed = begin(&setting, 1024, 8);
+    cs_hunt_bound rail   = cs_hunt_bound_of(&railed, 1, 1u << CS_SUSPECT_RAIL, 0);
+    cs_hunt_bound nic    = cs_hunt_bound_of(&railed, 1, 1u << CS_SUSPECT_NIC, 0);
+    cs_hunt_bound any    = cs_hunt_bound_of(&railed, 1, 0, 0);
+    cr_assert(rail.rounds == 1 && nic.rounds == 2 && any.rounds == 2);
+    cr_assert_float_eq(rail.bits, 3, 1e-9);
+    cr_assert_float_eq(nic.bits, 13, 1e-9);
+    cr_assert_float_eq(any.bits, log2(1024 * 9 + 8), 1e-9);
+    cs_hunt_free(&railed);
+
     /* 512 channels that are hit once in 512: Shannon's bits of the ratio of effect to noise. */
     hunt.setting.rows   = 1;
     double        ratio = -log(1 - .14) / .05, q = 1 / 512.0;
-    cs_hunt_bound noisy = cs_hunt_bound_of(&hunt, 1, .14);
+    cs_hunt_bound noisy = cs_hunt_bound_of(&hunt, 1, 0, .14);
     cr_assert_float_eq(noisy.bits_per_round, 256 * log2(1 + ratio * ratio * q * (1 - q)), 1e-9);
     cr_assert_float_eq(noisy.bits_per_run, 0.5 * log2(1 + ratio * ratio / 4), 1e-9);
     cs_hunt_free(&hunt);
