@@ -39,7 +39,9 @@ typedef struct cs_arrival_notes {
     double end_resolution_s;  /* ends of a call that are no farther apart are the same, as finely
                                  as the times are given; NAN: the ends are not measured, all ranks
                                  are taken to leave a call together */
-    cs_text text;             /* a sentence a line about what was assumed and left out */
+    const char *collective;   /* of all calls, as NCCL writes it; NULL: not known */
+    char        group[64];    /* the process group; "": not known */
+    cs_text     text;         /* a sentence a line about what was assumed and left out */
 } cs_arrival_notes;
 
 /* `{0}` is allowed. */

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/statistics.h"
 #include "cs/cluster.h"
+#include "traces/nccl_names.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -823,6 +824,8 @@ static cs_status finish(finishing *f, const cs_arrival_options *options, const c
                         cs_arrival_trace *trace)
 {
     note_choice(f->log, f->s, &f->notes->text);
+    f->notes->collective = cs_nccl_collective_name(f->s->collective);
+    cs_plain_text(f->notes->group, sizeof f->notes->group, f->s->group);
     sort_records(f);
     CS_TRY(find_present(f));
     keep_complete(f);

@@ -47,6 +47,21 @@ bool cs_nccl_collective_named(const char *name, cs_collective *collective_p)
     return longest > 0;
 }
 
+const char *cs_nccl_collective_name(cs_collective collective)
+{
+    static const char *const names[] = {"AllReduce", "AllGather", "ReduceScatter",
+                                        "Broadcast", "Reduce",    "AllToAll",
+                                        "SendRecv",  "Gather",    "Scatter"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        cs_collective named;
+        if (cs_nccl_collective_named(names[i], &named) && named == collective) {
+            return names[i];
+        }
+    }
+    return cs_collective_name(collective);
+}
+
 uint64_t cs_torch_type_bytes(const char *name)
 {
     char   small[NAME_BYTES];

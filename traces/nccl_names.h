@@ -16,6 +16,9 @@ bool cs_nccl_name_has(const char *name, const char *part);
  * AllReduces. False where there is none. */
 bool cs_nccl_collective_named(const char *name, cs_collective *collective_p);
 
+/* "AllReduce", as NCCL's tools write it. */
+const char *cs_nccl_collective_name(cs_collective collective);
+
 /* Size of an element of PyTorch's type ("Float", "c10::BFloat16"); 0: unknown, or NULL. */
 uint64_t cs_torch_type_bytes(const char *name);
 

@@ -2,8 +2,10 @@
 #include "traces/skew_text.h"
 
 #include "base/column.h"
+#include "traces/nccl_names.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_ROWS = 64, CDF_STEPS = 100 };
@@ -564,4 +566,187 @@ void cs_skew_csv(const cs_arrival_trace *trace, const cs_skew *skew, cs_text *te
         cs_csv_row(text, &(cs_row){cause_columns, &row, false});
         cs_csv_end(text);
     }
+}
+
+/* ---- for Prometheus ---- */
+
+/* A label's value: quotes, backslashes and ends of lines are escaped. */
+static void add_label(const char *name, const char *value, cs_text *text)
+{
+    cs_text_add(text, "%s=\"", name);
+    for (; *value != '\0'; value++) {
+        if (*value == '"' || *value == '\\') {
+            cs_text_add(text, "\\%c", *value);
+        } else if (*value == '\n') {
+            cs_text_add(text, "\\n");
+        } else {
+            cs_text_add(text, "%c", *value);
+        }
+    }
+    cs_text_add(text, "\"");
+}
+
+/* "1.00GB", as Inspector has sizes; in `text` of 32 bytes. */
+static void size_label(double bytes, char *text)
+{
+    static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
+    size_t                   u       = 0;
+
+    for (; u + 1 < sizeof units / sizeof units[0] && bytes >= 1024; u++) {
+        bytes /= 1024;
+    }
+    (void)snprintf(text, 32, "%.2f%s", bytes, units[u]);
+}
+
+/* The size of all calls; 0: they differ, or it is not known. */
+static uint64_t one_size(const cs_arrival_trace *trace)
+{
+    for (size_t c = 0; c < trace->n_calls && trace->bytes != NULL; c++) {
+        if (trace->bytes[c] != trace->bytes[0]) {
+            return 0;
+        }
+    }
+    return trace->bytes != NULL ? trace->bytes[0] : 0;
+}
+
+/* What all rows of a trace have in common, without braces. */
+static void add_common_labels(const cs_arrival_trace *trace, const cs_arrival_notes *notes,
+                              cs_text *text)
+{
+    char     size[32];
+    uint64_t bytes = one_size(trace);
+
+    cs_text_add(text, "nranks=\"%u\"",
+                trace->group_ranks > 0 ? trace->group_ranks : trace->n_ranks);
+    if (trace->n_servers > 0) {
+        cs_text_add(text, ",n_nodes=\"%u\"", trace->n_servers);
+    }
+    if (notes->collective != NULL) {
+        cs_text_add(text, ",");
+        add_label("collective", notes->collective, text);
+    }
+    if (notes->group[0] != '\0') {
+        cs_text_add(text, ",");
+        add_label("comm_name", notes->group, text);
+    }
+    if (bytes > 0) {
+        size_label((double)bytes, size);
+        cs_text_add(text, ",");
+        add_label("message_size", size, text);
+    }
+}
+
+/* A gauge of every rank: `value_of` says it; NAN: there is none. */
+static void add_gauge(const char *name, const char *help, const cs_arrival_trace *trace,
+                      const cs_skew *skew, const char *common,
+                      double (*value_of)(const cs_arrival_trace *, const cs_skew *, uint32_t),
+                      cs_text *text)
+{
+    if (isnan(value_of(trace, skew, 0))) {
+        return;
+    }
+    cs_text_add(text, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
+    for (uint32_t r = 0; r < skew->n_ranks; r++) {
+        cs_text_add(text, "%s{rank=\"%u\",", name, cs_trace_number(trace, r));
+        if (trace->server != NULL) {
+            add_label("node", trace->server_names[trace->server[r]], text);
+            cs_text_add(text, ",");
+        }
+        cs_text_add(text, "%s} ", common);
+        cs_text_add_number(text, value_of(trace, skew, r));
+        cs_text_add(text, "\n");
+    }
+}
+
+static double inside_us(const cs_arrival_trace *trace, const cs_skew *skew, uint32_t r)
+{
+    double sum_s = trace->inside_s != NULL ? 0 : (double)NAN;
+
+    (void)skew;
+    for (size_t c = 0; c < trace->n_calls && trace->inside_s != NULL; c++) {
+        sum_s += trace->inside_s[c * trace->n_ranks + r];
+    }
+    return sum_s / (double)trace->n_calls * 1e6;
+}
+
+static double mean_late_s(const cs_arrival_trace *trace, const cs_skew *skew, uint32_t r)
+{
+    (void)trace;
+    return skew->ranks[r].arrival_s.mean.value;
+}
+
+static double p95_late_s(const cs_arrival_trace *trace, const cs_skew *skew, uint32_t r)
+{
+    (void)trace;
+    return skew->ranks[r].arrival_s.p95.value;
+}
+
+static double share_last(const cs_arrival_trace *trace, const cs_skew *skew, uint32_t r)
+{
+    (void)trace;
+    return (double)skew->ranks[r].n_last / (double)skew->n_calls;
+}
+
+static double share_late(const cs_arrival_trace *trace, const cs_skew *skew, uint32_t r)
+{
+    (void)trace;
+    return late_ratio(skew, &skew->ranks[r]);
+}
+
+static void add_straggler_gauges(const cs_arrival_trace *trace, const cs_skew *skew,
+                                 const cs_arrival_notes *notes, const char *common, cs_text *text)
+{
+    const char *cause = cs_late_cause_name(skew->ranks[skew->straggler].cause);
+    uint64_t    bytes = one_size(trace);
+
+    cs_text_add(text, "# HELP collsim_straggler the rank that comes last most often, and why\n"
+                      "# TYPE collsim_straggler gauge\ncollsim_straggler{");
+    cs_text_add(text, "rank=\"%u\",cause=\"%s\",pattern=\"%s\",%s} 1\n",
+                cs_trace_number(trace, skew->straggler), cause != NULL ? cause : "",
+                cs_pattern_name(skew->pattern.kind), common);
+    if (trace->clock_error_s > 0) {
+        cs_text_add(text,
+                    "# HELP collsim_clock_error_seconds how far clocks are apart after they "
+                    "are set\n# TYPE collsim_clock_error_seconds gauge\n"
+                    "collsim_clock_error_seconds{%s} ",
+                    common);
+        cs_text_add_number(text, trace->clock_error_s);
+        cs_text_add(text, "\n");
+    }
+    cs_collective collective = CS_ALLREDUCE;
+    if (bytes > 0 && notes->collective != NULL && !isnan(skew->zero_wait_s.mean.value) &&
+        cs_nccl_collective_named(notes->collective, &collective)) {
+        cs_text_add(text,
+                    "# HELP nccl_bus_bandwidth_gbs bus bandwidth once all ranks are there\n"
+                    "# TYPE nccl_bus_bandwidth_gbs gauge\nnccl_bus_bandwidth_gbs{%s} ",
+                    common);
+        cs_text_add_number(text, (double)bytes * cs_busbw_factor(collective, trace->n_ranks) /
+                                     skew->zero_wait_s.mean.value / 1e9);
+        cs_text_add(text, "\n");
+    }
+}
+
+void cs_skew_prom(const cs_arrival_trace *trace, const cs_skew *skew, const cs_arrival_notes *notes,
+                  cs_text *text)
+{
+    cs_text common = {0};
+
+    add_common_labels(trace, notes, &common);
+    if (common.failed || common.data == NULL) {
+        text->failed = true;
+        cs_text_free(&common);
+        return;
+    }
+    add_gauge("nccl_collective_exec_time_microseconds", "mean time inside a call", trace, skew,
+              common.data, inside_us, text);
+    add_gauge("collsim_late_seconds", "mean time behind the first rank of a call", trace, skew,
+              common.data, mean_late_s, text);
+    add_gauge("collsim_late_p95_seconds", "the same in the worst twentieth of the calls", trace,
+              skew, common.data, p95_late_s, text);
+    add_gauge("collsim_last_ratio", "share of the calls in which the rank is last", trace, skew,
+              common.data, share_last, text);
+    add_gauge("collsim_late_ratio", "share of the calls in which the rank is late", trace, skew,
+              common.data, share_late, text);
+    add_straggler_gauges(trace, skew, notes, common.data, text);
+    cs_text_free(&common);
 }

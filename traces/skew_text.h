@@ -26,6 +26,12 @@ void cs_skew_table(const cs_arrival_trace *trace, const cs_skew *skew,
 void cs_skew_json(const cs_arrival_trace *trace, const cs_skew *skew, const cs_arrival_notes *notes,
                   cs_text *text);
 
+/* Gauges in the text format of Prometheus, one row of each metric per rank: the names that NCCL's
+ * Inspector exports (nccl_collective_exec_time_microseconds, nccl_bus_bandwidth_gbs) where they are
+ * known, and how late the ranks are (collsim_..). */
+void cs_skew_prom(const cs_arrival_trace *trace, const cs_skew *skew, const cs_arrival_notes *notes,
+                  cs_text *text);
+
 /* One line per rank. */
 void cs_skew_csv(const cs_arrival_trace *trace, const cs_skew *skew, cs_text *text);
 

@@ -7,17 +7,20 @@
 
 #include <string.h>
 
+/* In the order of the words of --format. */
+typedef enum arrivals_format { AS_TABLE, AS_JSON, AS_CSV, AS_PROM } arrivals_format;
+
 typedef struct arrivals_job {
     cs_arrival_choice choice;
     const char       *output;
-    cs_result_format  format;
+    arrivals_format   format;
 } arrivals_job;
 
 /* clang-format off */
 static const cs_arg arrivals_args[] = {
     CS_ARG_GROUP("output"),
     CS_ARG_TEXT(arrivals_job, output, 'o', "output", "FILE.csv", "write the arrivals there: iteration,rank,arrival_s,.."),
-    CS_ARG_FORMAT(arrivals_job, format, "how to print (table)"),
+    CS_ARG_CHOICE(arrivals_job, format, 0, "format", "table|json|csv|prom", "how to print (table); prom: metrics for Prometheus"),
     CS_ARG_OPERANDS(arrivals_job, choice.paths, choice.n_paths, "trace"),
     CS_ARG_LAST_ROW,
 };
@@ -56,9 +59,10 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
     }
     if (status == CS_OK) {
         switch (j->format) {
-        case CS_AS_TABLE: cs_skew_table(&trace, &skew, &notes, text); break;
-        case CS_AS_JSON: cs_skew_json(&trace, &skew, &notes, text); break;
-        case CS_AS_CSV: cs_skew_csv(&trace, &skew, text); break;
+        case AS_TABLE: cs_skew_table(&trace, &skew, &notes, text); break;
+        case AS_JSON: cs_skew_json(&trace, &skew, &notes, text); break;
+        case AS_CSV: cs_skew_csv(&trace, &skew, text); break;
+        case AS_PROM: cs_skew_prom(&trace, &skew, &notes, text); break;
         }
     }
     if (status == CS_OK && j->output != NULL) {

@@ -9,6 +9,7 @@
 #include "traces/arrival_formats.h"
 #include "traces/call_log.h"
 #include "traces/skew.h"
+#include "traces/skew_text.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -340,6 +341,46 @@ Test(call_log, restarts_and_copies)
     }
     cs_arrival_trace_free(&trace);
     cs_arrival_notes_free(&notes);
+}
+
+/* Lines of Prometheus: `name{labels} value`, one kind of each name, named before. */
+Test(call_log, gauges)
+{
+    plant   p    = usual();
+    found   f    = find(&p);
+    cs_text text = {0};
+    size_t  n    = 0;
+    char    busbw[80];
+
+    cs_skew_prom(&f.trace, &f.skew, &f.notes, &text);
+    cr_assert(!text.failed);
+    for (char *line = strtok(text.data, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        static char name[64];
+        if (strncmp(line, "# TYPE ", 7) == 0) {
+            cr_assert_eq(sscanf(line, "# TYPE %63s gauge", name), 1);
+        } else if (line[0] != '#') {
+            double value;
+            cr_expect(strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == '{', "%s",
+                      line);
+            cr_expect_eq(sscanf(strrchr(line, '}') + 1, "%lf", &value), 1, "%s", line);
+            cr_expect(strstr(line, "collective=\"AllReduce\",comm_name=\"0x7e1c\",message_size=\""
+                                   "1.00MB\"} ") != NULL,
+                      "%s", line);
+            n++;
+        }
+    }
+    cr_expect_eq(n, 5 * 16 + 3);
+    cs_text_free(&text);
+    cs_skew_prom(&f.trace, &f.skew, &f.notes, &text);
+    cr_expect(strstr(text.data,
+                     "collsim_straggler{rank=\"11\",cause=\"host\",pattern=\"steady\",") != NULL);
+    cr_expect(strstr(text.data, "{rank=\"11\",node=\"node1\",nranks=\"16\",n_nodes=\"2\",") !=
+              NULL);
+    (void)snprintf(busbw, sizeof busbw, "\"1.00MB\"} %.3g",
+                   1048576.0 * 30 / 16 / f.skew.zero_wait_s.mean.value / 1e9);
+    cr_expect(strstr(strstr(text.data, "nccl_bus_bandwidth_gbs{"), busbw) != NULL, "%s", busbw);
+    cs_text_free(&text);
+    let_go(&f);
 }
 
 /* ---- Flight Recorder ---- */
