@@ -540,7 +540,11 @@ static uint32_t end_of_hops(const ring *r, uint32_t g, uint32_t *first_p)
 
 static cs_transfer hop_of(const ring *r, uint32_t g, uint32_t hop, uint32_t number)
 {
-    uint32_t at  = (uint32_t)(((uint64_t)position_of(r, g) + hop) % r->n);
+    uint64_t at = (uint64_t)position_of(r, g) + hop;
+
+    while (at >= r->n) { /* at most twice around */
+        at -= r->n;
+    }
     uint32_t src = r->ranks[at], dst = r->ranks[at + 1 == r->n ? 0 : at + 1];
     uint32_t segment = g * r->segments + number;
 

@@ -101,9 +101,10 @@ static void choose_size(plan *p)
     } else if (hunt->n_rounds == 0) {
         p->size = (uint32_t)(n / wanted + 0.5);
     } else {
-        wanted  = fmin(p->effective * 0.95, fmax(1, p->expected) * MORE_GROUPS * (n / last));
-        wanted  = fmax(1, floor(wanted + 0.5));
-        p->size = n / last >= wanted ? last : (uint32_t)(n / wanted);
+        const uint32_t held = n / last; /* groups of the last round's size */
+        wanted              = fmin(p->effective * 0.95, fmax(1, p->expected) * MORE_GROUPS * held);
+        wanted              = fmax(1, floor(wanted + 0.5));
+        p->size             = held >= wanted ? last : (uint32_t)(n / wanted);
     }
     p->size     = p->size < 2 ? 2 : p->size;
     p->size     = p->size > n ? n : p->size;
