@@ -523,7 +523,9 @@ static void keep_complete(finishing *f)
                        (!f->has_clocks || s->records[end].started_ns != CS_NO_TIME);
         }
         if (is_whole && end - begin == f->n_present) {
-            memmove(&s->records[kept], &s->records[begin], f->n_present * sizeof s->records[0]);
+            if (kept < begin) {
+                memmove(&s->records[kept], &s->records[begin], f->n_present * sizeof s->records[0]);
+            }
             kept += f->n_present;
         } else {
             n_lost++;

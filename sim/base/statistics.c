@@ -173,7 +173,21 @@ void cs_quantiles_of(const double *sorted, size_t n, double *quantiles_p, size_t
     }
 }
 
+/* A heap is slow where there is little to sort. */
+enum { FEW_SAMPLES = 32 };
+
 void cs_sort_samples(double *x, size_t n)
 {
-    gsl_sort(x, 1, n);
+    if (n > FEW_SAMPLES) {
+        gsl_sort(x, 1, n);
+        return;
+    }
+    for (size_t i = 1; i < n; i++) {
+        double value = x[i];
+        size_t at    = i;
+        for (; at > 0 && x[at - 1] > value; at--) {
+            x[at] = x[at - 1];
+        }
+        x[at] = value;
+    }
 }
