@@ -11,6 +11,9 @@ generated-inspector8/       2 servers of 4 ranks whose clocks are 2.5 s apart, 4
                             profiler plugin Inspector logs them; the GPU of rank 5 is late
 generated-recorder4/        4 ranks, 20 AllReduces as PyTorch's Flight Recorder dumps them; the host
                             of rank 2 is late in all but every fifth
+generated-ras8-1.json, generated-ras8-2.json
+                            a job of 8 ranks that hangs, as NCCL's RAS shows it twice, a minute apart:
+                            rank 5 has made one AllReduce less than the others
 generated-bandwidth4.txt    4 servers whose NICs share a network with other jobs, for four hours
 generated-faults96.json     96 servers for 240 days: NICs and cables, GPUs and the rest of a server fail
 
@@ -163,6 +166,16 @@ def recorder():
     return files
 
 
+def ras(minute):
+    ranks = [{"rank": rank, "host": f"10.0.0.{rank // 4}", "pid": 4000 + rank, "cuda_dev": rank % 4, "nvml_dev": rank % 4,
+              "status": {"init_state": 0, "async_error": 0, "finalize_called": False, "destroy_flag": False, "abort_flag": False},
+              "collective_counts": {"Broadcast": 1, "Reduce": 0, "AllGather": 40, "ReduceScatter": 40, "AllReduce": 6649 if rank == 5 else 6650}}
+             for rank in range(8)]
+    return json.dumps({"remark": REMARK, "nccl_version": "2.29.1", "timestamp": f"2026-01-01 00:0{minute}:00", "communicators_count": 1,
+                       "communicators": [{"hash": "0x5ca1ab1e", "size": 8, "ranks_count": 8, "missing_ranks_count": 0, "ranks": ranks,
+                                          "missing_ranks": []}]}, indent=1) + "\n"
+
+
 def bandwidth():
     """What other jobs leave of every server's NIC: all of it, or 0.3 .. 0.95 of it, each for two to
     fifteen minutes."""
@@ -213,6 +226,7 @@ def main():
         files[f"generated-kineto2-rank{rank}.json"] = f'{head}, "traceEvents": [\n{events}\n]}}\n'
     files.update(inspector())
     files.update(recorder())
+    files.update({f"generated-ras8-{k}.json": ras(k) for k in (1, 2)})
     for name, text in files.items():
         os.makedirs(os.path.dirname(os.path.join(folder, name)) or ".", exist_ok=True)
         with open(os.path.join(folder, name), "w", encoding="utf-8", newline="\n") as out:

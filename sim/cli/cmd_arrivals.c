@@ -3,6 +3,7 @@
 #include "cli/arrival_args.h"
 #include "cli/cli.h"
 #include "traces/arrival_formats.h"
+#include "traces/ras.h"
 #include "traces/skew_text.h"
 
 #include <string.h>
@@ -41,6 +42,33 @@ static cs_status write_trace(const char *path, const cs_arrival_trace *trace, cs
     return status;
 }
 
+/* Snapshots of NCCL's RAS have no times: who does not answer, and who is behind. */
+static cs_status answer_ras(const arrivals_job *j, cs_text *text, cs_error *err)
+{
+    cs_ras_report report = {0};
+
+    if (j->format != AS_TABLE && j->format != AS_JSON) {
+        return CS_FAIL(err, CS_EINVAL, "--format", "of NCCL RAS: accepted are table and json");
+    }
+    if (j->output != NULL) {
+        return CS_FAIL(err, CS_EINVAL, "--output", "snapshots of NCCL RAS have no arrivals");
+    }
+    CS_TRY(cs_ras_load(j->choice.paths, j->choice.n_paths, &report, err));
+    (j->format == AS_JSON ? cs_ras_json : cs_ras_table)(&report, text);
+    cs_ras_free(&report);
+    return CS_OK;
+}
+
+static bool are_ras(const cs_arrival_choice *choice)
+{
+    size_t n = 0;
+
+    while (n < choice->n_paths && cs_ras_is_file(choice->paths[n])) {
+        n++;
+    }
+    return n > 0 && n == choice->n_paths;
+}
+
 static cs_status answer(void *job, cs_text *text, cs_error *err)
 {
     const arrivals_job *j     = job;
@@ -51,6 +79,9 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
 
     if (j->choice.n_paths == 0) {
         return CS_FAIL(err, CS_EINVAL, "arrivals", "needs a trace: arrivals FILE|FOLDER..");
+    }
+    if (are_ras(&j->choice)) {
+        return answer_ras(j, text, err);
     }
     status = cs_arrival_files_load(j->choice.paths, j->choice.n_paths, &j->choice.options, &trace,
                                    &notes, err);

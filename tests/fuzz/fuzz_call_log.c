@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Logs of Inspector and dumps of Flight Recorder, up to the first record separator (0x1E) those of
+/* Logs of Inspector, dumps of Flight Recorder and snapshots of RAS, up to the first record separator (0x1E) those of
  * one rank, behind it those of another: refused in one line, or a trace that makes sense, with
  * causes that add up.
  */
 #include "base/text.h"
 #include "fuzz.h"
 #include "traces/arrival_file.h"
+#include "traces/ras.h"
 #include "traces/skew.h"
 
 #include <math.h>
@@ -58,6 +59,28 @@ static void try_texts(const cs_arrival_text *texts, size_t n, const cs_arrival_o
     cs_arrival_notes_free(&notes);
 }
 
+static void try_ras(const cs_arrival_text *texts, size_t n)
+{
+    cs_ras_report report = {0};
+    cs_error      err    = {0};
+    cs_text       text   = {0};
+    cs_status     status = cs_ras_read(texts, n, &report, &err);
+
+    if (status != CS_OK) {
+        fuzz_claim_error(status, &err);
+        FUZZ_CLAIM(report.comms == NULL);
+        return;
+    }
+    for (size_t c = 0; c < report.n_comms; c++) {
+        FUZZ_CLAIM(report.comms[c].n_behind + report.comms[c].n_missing <= report.comms[c].n_ranks);
+    }
+    cs_ras_table(&report, &text);
+    cs_ras_json(&report, &text);
+    FUZZ_CLAIM(!text.failed);
+    cs_text_free(&text);
+    cs_ras_free(&report);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
     const cs_arrival_options plain = {0}, other = {.collective = "allgather", .group = "7"};
@@ -74,6 +97,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
                                      {"rank_1.json", b.data != NULL ? b.data : "", second}};
     try_texts(texts, end != NULL ? 2 : 1, &plain);
     try_texts(texts, end != NULL ? 2 : 1, &other);
+    if (cs_ras_is(texts[0].text, texts[0].length)) {
+        try_ras(texts, end != NULL ? 2 : 1);
+    }
     cs_text_free(&a);
     cs_text_free(&b);
     return 0;
