@@ -105,11 +105,10 @@ static cs_status find_kind(const reading *g, const char *name, size_t *kind_p)
 
 static cs_status read_counts(const reading *g, const json_t *object, cs_ras_rank *rank)
 {
+    json_t     *counts = json_object_get(object, "collective_counts"), *value;
     const char *name;
-    json_t     *value;
 
-    json_object_foreach((json_t *)(uintptr_t)json_object_get(object, "collective_counts"), name,
-                        value)
+    json_object_foreach(counts, name, value)
     {
         size_t k = 0;
         CS_TRY(find_kind(g, name, &k));
@@ -275,27 +274,37 @@ static void compare(const cs_ras_report *before, cs_ras_report *now)
     }
 }
 
+/* Keep the two last by their time stamps, which are in the order of time as texts; of the same time
+ * the one that comes later. */
+static void keep_last(cs_ras_report *here, cs_ras_report *last, cs_ras_report *before)
+{
+    cs_ras_report *place = last;
+
+    if (last->comms != NULL && strcmp(here->time, last->time) < 0) {
+        place = before;
+    }
+    if (place == before && before->comms != NULL && strcmp(here->time, before->time) < 0) {
+        cs_ras_free(here);
+        return;
+    }
+    cs_ras_free(before);
+    *before = place == last ? *last : *here;
+    *last   = place == last ? *here : *last;
+}
+
 cs_status cs_ras_read(const cs_arrival_text *texts, size_t n, cs_ras_report *report_p,
                       cs_error *err)
 {
-    cs_ras_report last = {0}, before = {0};
+    cs_ras_report last = {.time = ""}, before = {.time = ""};
     cs_status     status = CS_OK;
 
     for (size_t i = 0; i < n && status == CS_OK; i++) {
-        cs_ras_report here = {0};
+        cs_ras_report here = {.time = ""};
         status             = read_snapshot(&texts[i], &here, err);
         if (status != CS_OK) {
             cs_ras_free(&here);
-        } else if (i == 0 || strcmp(here.time, last.time) >= 0) { /* ISO: in the order of time */
-            cs_ras_free(&before);
-            before = last;
-            last   = here;
-        } else if (before.n_snapshots == 0 || strcmp(here.time, before.time) >= 0) {
-            cs_ras_free(&before);
-            before             = here;
-            before.n_snapshots = 1;
         } else {
-            cs_ras_free(&here);
+            keep_last(&here, &last, &before);
         }
     }
     if (status == CS_OK && n > 1) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Logs of Inspector, dumps of Flight Recorder and snapshots of RAS, up to the first record separator (0x1E) those of
- * one rank, behind it those of another: refused in one line, or a trace that makes sense, with
- * causes that add up.
+/* Logs of Inspector, dumps of Flight Recorder and snapshots of RAS, up to the first record
+ * separator (0x1E) those of one rank, behind it those of another: refused in one line, or a trace
+ * that makes sense, with causes that add up.
  */
 #include "base/text.h"
 #include "fuzz.h"

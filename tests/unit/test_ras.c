@@ -118,6 +118,30 @@ Test(ras, two_snapshots)
     cs_ras_free(&report);
 }
 
+/* The last two of three count, in whichever order they are given. */
+Test(ras, three_snapshots)
+{
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    char             text[3][4000];
+
+    write_snapshot(text[0], sizeof text[0], "2025-12-19 13:06:00", 50, 50, NULL);
+    write_snapshot(text[1], sizeof text[1], "2025-12-19 13:07:00", 60, 59, NULL);
+    write_snapshot(text[2], sizeof text[2], "2025-12-19 13:08:00", 60, 59, NULL);
+    for (int k = 0; k < 6; k++) {
+        cs_arrival_text texts[3];
+        cs_ras_report   report = {0};
+        for (int i = 0; i < 3; i++) {
+            texts[i] = (cs_arrival_text){"s", text[orders[k][i]], strlen(text[orders[k][i]])};
+        }
+        cr_assert_eq(cs_ras_read(texts, 3, &report, NULL), CS_OK);
+        cr_expect_str_eq(report.time, "2025-12-19 13:08:00", "order %d", k);
+        cr_expect(report.comms[0].is_stuck, "order %d", k);
+        cr_expect_eq(report.n_snapshots, 3);
+        cs_ras_free(&report);
+    }
+}
+
 Test(ras, bad_snapshots)
 {
     static const struct {
