@@ -43,14 +43,15 @@ static connection *connection_of(const cap_sockets *s, uint32_t src, uint32_t ds
 /* ---- places ---- */
 
 /* Write a text with {rank}, {host} and {server} replaced. False: it does not fit. */
-static bool expand(const cap_job *job, const char *text, uint32_t rank, char *to, size_t bytes)
+static bool expand(const cap_sockets *s, const char *text, uint32_t rank, char *to, size_t bytes)
 {
+    uint32_t place = s->places->numbers != NULL ? s->places->numbers[rank] : rank;
     const struct {
         const char *word;
         uint32_t    value;
-    } words[]     = {{"{rank}", rank},
-                     {"{host}", rank + 1},
-                     {"{server}", cs_server_of(&job->schedule->cluster, rank)}};
+    } words[]     = {{"{rank}", place},
+                     {"{host}", place + 1},
+                     {"{server}", cs_server_of(&s->job->schedule->cluster, rank)}};
     size_t length = 0;
 
     while (*text != '\0' && length + 1 < bytes) {
@@ -77,7 +78,7 @@ static cs_status enter(const cap_sockets *s, uint32_t rank, cs_error *err)
     if (s->places->netns == NULL) {
         return CS_OK;
     }
-    if (!expand(s->job, s->places->netns, rank, name, sizeof name)) {
+    if (!expand(s, s->places->netns, rank, name, sizeof name)) {
         return CS_FAIL(err, CS_EINVAL, "--netns", "'%.80s' is too long", s->places->netns);
     }
     (void)snprintf(path, sizeof path, "%s%s", name[0] == '/' ? "" : "/var/run/netns/", name);
@@ -102,7 +103,7 @@ static cs_status address_of(const cap_sockets *s, uint32_t rank, uint32_t link,
     struct addrinfo *found     = NULL;
     char             name[128] = "127.0.0.1";
 
-    if ((text != NULL && !expand(s->job, text, rank, name, sizeof name)) ||
+    if ((text != NULL && !expand(s, text, rank, name, sizeof name)) ||
         getaddrinfo(name, "0", &hints, &found) != 0) {
         return CS_FAIL(err, CS_EINVAL, "address",
                        "'%s' of rank %u: accepted is a numeric IPv4 or IPv6 address", name, rank);
@@ -406,7 +407,12 @@ static cs_status open_and_return(cap_sockets *s, cs_error *err)
 cs_status cap_sockets_open(const cap_job *job, const cap_places *places, cap_sockets **sockets_p,
                            cs_error *err)
 {
-    size_t       n = (size_t)job->schedule->stored->n_ranks;
+    size_t n = (size_t)job->schedule->stored->n_ranks;
+
+    if (places->numbers != NULL && places->n_numbers != n) {
+        return CS_FAIL(err, CS_EINVAL, "--places", "%zu places, and the schedule has %zu ranks",
+                       places->n_numbers, n);
+    }
     cap_sockets *s = CS_NEW(cap_sockets, 1);
 
     if (s != NULL) {

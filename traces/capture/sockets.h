@@ -8,19 +8,23 @@
 
 #include "executor.h"
 
-/* Where ranks are. In these texts {rank}, {host} (the rank + 1) and {server} are replaced. */
+/* Where ranks are. In these texts {rank}, {host} (the rank + 1) and {server} are replaced. A rank
+ * may have the place of another number, which {rank} and {host} are then of: so the ranks of a run
+ * are any of the ranks of a network. */
 typedef struct cap_places {
     const char *netns;       /* name below /var/run/netns, or a path; NULL: where the program is */
     const char *address;     /* IPv4 or IPv6, between servers; NULL: 127.0.0.1 */
     const char *inside;      /* the same for peers in the same server; NULL: as `address` */
     const char *congestion;  /* TCP's congestion control: "reno"; NULL: as the machine has it */
     uint64_t    prime_bytes; /* that every connection carries before the first repetition */
+    uint32_t   *numbers;     /* [n_numbers] of ranks 0, 1, ..; NULL: their own */
+    size_t      n_numbers;   /* as many as there are ranks */
 } cap_places;
 
 typedef struct cap_sockets cap_sockets;
 
 /* Open and prime all connections. CS_ENOMEM, CS_EIO (what could not be done, and where), CS_EINVAL
- * (an address). The caller owns them; close() takes NULL. */
+ * (an address, another number of places than ranks). The caller owns them; close() takes NULL. */
 cs_status cap_sockets_open(const cap_job *job, const cap_places *places, cap_sockets **sockets_p,
                            cs_error *err);
 void      cap_sockets_close(cap_sockets *sockets);

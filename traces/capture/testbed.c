@@ -59,6 +59,39 @@ static cs_status take_inside(void *target, const char *text, cs_error *err)
     return CS_OK;
 }
 
+/* N,N,..: no number twice. */
+static cs_status take_places(void *target, const char *text, cs_error *err)
+{
+    cap_places *places   = &((settings *)target)->places;
+    size_t      capacity = 0;
+
+    cs_free(places->numbers);
+    places->numbers   = NULL;
+    places->n_numbers = 0;
+    for (const char *at = text, *end; at != NULL; at = *end == ',' ? end + 1 : NULL) {
+        char     word[16];
+        uint64_t number = 0;
+        end             = at + strcspn(at, ",");
+        if ((size_t)(end - at) >= sizeof word) {
+            return CS_FAIL(err, CS_EINVAL, "--places",
+                           "'%.40s': accepted are numbers of ranks, as in 0,3,6", at);
+        }
+        (void)snprintf(word, sizeof word, "%.*s", (int)(end - at), at);
+        CS_TRY(cs_parse_integer(word, 0, CS_MAX_RANKS - 1, &number, "--places", err));
+        for (size_t i = 0; i < places->n_numbers; i++) {
+            if (places->numbers[i] == number) {
+                return CS_FAIL(err, CS_EINVAL, "--places", "%s stands twice", word);
+            }
+        }
+        if (!cs_grow(&places->numbers, &capacity, places->n_numbers + 1, 16,
+                     sizeof *places->numbers)) {
+            return CS_NO_MEMORY(err, "the places");
+        }
+        places->numbers[places->n_numbers++] = (uint32_t)number;
+    }
+    return CS_OK;
+}
+
 static cs_status take_congestion(void *target, const char *text, cs_error *err)
 {
     (void)err;
@@ -164,6 +197,8 @@ static const cap_option own_options[] = {
      "network namespace of a rank: {rank}, {host} (rank + 1), {server} are replaced", take_netns},
     {"--address", "ADDRESS", "its address, with the same words (127.0.0.1)", take_address},
     {"--inside", "ADDRESS", "its address for ranks of the same server (--address)", take_inside},
+    {"--places", "N,N,..", "what {rank} is for ranks 0, 1, .., and {host} less 1 (0,1,..)",
+     take_places},
     {"--eager", NULL, "no port discipline: TCP takes what it can", take_eager},
     {"--congestion", "NAME", "TCP's congestion control (reno)", take_congestion},
     {"--prime", "BYTES", "that every connection carries first (1M in namespaces, else 0)",
@@ -614,6 +649,7 @@ int main(int argc, char **argv)
     cs_status status = start(argc, argv, &o, &s, &wrong, &err);
     cap_options_free(&o);
     cs_free(s.changes);
+    cs_free(s.places.numbers);
     if (status != CS_OK) {
         return cap_fail(&program, &err);
     }

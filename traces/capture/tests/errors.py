@@ -142,6 +142,13 @@ class Cases:
         self.refuse(3, ["namespace" if os.getuid() != 0 else "cannot enter", "rank"], self.ring, "--netns",
                     "no-such-namespace-{rank}")
 
+    def test_places(self):
+        four, nowhere = ["--places", "7,302,5,6"], "no-such-namespace-{rank}"
+        self.refuse(2, ["--places", "3 places", "4 ranks"], self.ring, "--places", "0,1,2")
+        self.refuse(3, ["cannot enter", "no-such-namespace-302", "for rank 1"], self.ring, *four, "--netns", nowhere)
+        self.refuse(2, ["'303.0.0.1' of rank 1"], self.ring, *four, "--address", "{host}.0.0.1")
+        claim(self.run(self.ring, *four[:1], "9,0,4,2", "--address", "127.0.0.{host}").returncode == 0, "four other places")
+
     def test_unwritable(self):
         self.refuse(3, ["nowhere/x"], self.ring, "--quiet", "--json", os.path.join(self.folder, "nowhere", "x"))
 
@@ -200,6 +207,8 @@ class Cases:
                 (["--cut", "no rank 9"], ["--cut", "9=1ms"]), (["--repetitions"], ["--repetitions", "0"]),
                 (["--repetitions", "missing"], ["--repetitions"]), (["unknown option '--frobnicate'"], ["--frobnicate"]),
                 (["--machine", "word"], ["--machine", "two words"]), (["--at", "TIME=COMMAND"], ["--at", "true"]),
+                (["--places", "twice"], ["--places", "0,2,1,2"]), (["--places", "'x'"], ["--places", "0,x"]),
+                (["--places", "0,3,6"], ["--places", "0,00000000000000000001"]), (["--places"], ["--places", "0,,1"]),
                 (["--eager", "no value"], ["--eager=1"]), (["address", "numeric"], ["--address", "localhost:1"]),
                 (["--prime"], ["--prime", "much"]), (["--priority"], ["--priority", "100"]),
                 (["--late", "rank 1 is given twice"], ["--late", "1=1ms", "--late", "1=2ms"]),
