@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The network of scripts/testbed: a namespace per rank, bridges in one more, and NICs whose rate tc's tbf holds.
+"""The network of scripts/testbed and scripts/testbed_hunt: a namespace per rank, bridges in one more, and NICs whose rate tc's tbf holds.
 
 A rank has eth0, its NIC, and where servers have several ranks eth1, its link inside the server. Both ends of a link are
 shaped, so that it is a full-duplex port. Addresses: rank r is 10.9.0.(r+1) at its NIC and 10.10.SERVER.(r+1) inside its
@@ -8,12 +8,14 @@ server. All of this lies in namespaces of one run: deleting those removes everyt
 Why each setting is what it is stands in sim/doc/testbed.md.
 """
 import contextlib
+import ctypes
 import fcntl
 import glob
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 
 MTU = 1500
@@ -36,6 +38,43 @@ class Unavailable(Exception):
 
 class Failed(Exception):
     """A command failed; the text is its own."""
+
+
+class Wrong(Exception):
+    """The options ask for something that there is not."""
+
+
+def _stop(number, _):
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def on_signals_stop():
+    """SIGTERM and SIGHUP unwind as SIGINT does."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
+
+
+def end(name, main):
+    """Call main() and exit with what it returns, or with one line and the code of what went wrong."""
+    try:
+        sys.exit(main())
+    except Unavailable as error:
+        print(f"{name}: skipped: {error}")
+        sys.exit(77)
+    except Wrong as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        sys.exit(2)
+    except (Failed, OSError) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        sys.exit(3)
+    except KeyboardInterrupt as error:
+        print(f"{name}: ended by {error or 'SIGINT'}; nothing stays", file=sys.stderr)
+        sys.exit(3)
+
+
+def die_with_parent():
+    """In a child: it does not outlive a testbed that was killed."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)      # PR_SET_PDEATHSIG
 
 
 def run(*command, lines=None):
