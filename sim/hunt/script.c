@@ -210,9 +210,25 @@ static void label_of_name(const char *path, char label[CS_HUNT_LABEL_BYTES])
 
 /* ---- what does it say? ---- */
 
+/* The bus bandwidth of a row by its size and its time: the column of bandwidths has two decimals of
+ * GB/s, which is nothing where NICs are slow. The column itself where the time is another one (the
+ * processor's), or where the collective is not what the log seems to be of. A log that does not say
+ * its collective is taken for one of AllReduce, as hunts run. */
+static double busbw_of(const cs_nccl_log *table, const cs_nccl_row *row, const cs_nccl_timing *t,
+                       uint32_t n_ranks)
+{
+    bool          is_known   = table->collective_from != CS_NCCL_UNKNOWN;
+    cs_collective collective = is_known ? table->collective : CS_ALLREDUCE;
+    double        factor     = cs_busbw_factor(collective, n_ranks);
+    bool          fits =
+        !table->is_cputime && t->time_s > 0 && factor >= t->ratio_low && factor <= t->ratio_high;
+
+    return fits ? (double)row->size_bytes / t->time_s * factor : t->busbw_Bps;
+}
+
 /* The mean logarithm of bus bandwidths over all measured sides of large sizes. */
-static cs_status mean_of(const cs_nccl_log *table, double *busbw_Bps_p, uint32_t *rows_p,
-                         cs_error *err)
+static cs_status mean_of(const cs_nccl_log *table, uint32_t n_ranks, double *busbw_Bps_p,
+                         uint32_t *rows_p, cs_error *err)
 {
     uint64_t most = table->rows[table->n_rows - 1].size_bytes;
     double   sum = 0, n = 0;
@@ -222,8 +238,9 @@ static cs_status mean_of(const cs_nccl_log *table, double *busbw_Bps_p, uint32_t
         bool is_used = false;
         for (int side = 0; side < CS_NCCL_SIDES; side++) {
             const cs_nccl_timing *t = &table->rows[i].timings[side];
-            if (table->rows[i].size_bytes >= most / 2 && t->is_measured && t->busbw_Bps >= 1) {
-                sum += log(t->busbw_Bps);
+            double busbw_Bps = t->is_measured ? busbw_of(table, &table->rows[i], t, n_ranks) : 0;
+            if (table->rows[i].size_bytes >= most / 2 && busbw_Bps >= 1) {
+                sum += log(busbw_Bps);
                 n += 1;
                 is_used = true;
             }
@@ -263,12 +280,13 @@ static cs_status take_logs(cs_hunt *hunt, const cs_nccl_logs *logs, const char *
 {
     const cs_hunt_round *round     = hunt->rounds[at[0]];
     const char          *slash     = strrchr(path, '/');
+    uint32_t             size      = cs_hunt_group_size(hunt, round, at[1]);
     double               busbw_Bps = 0;
     uint32_t             rows      = 0;
     char                 name[CS_HUNT_NAME_BYTES];
 
-    CS_TRY(check_log(hunt, logs, cs_hunt_group_size(hunt, round, at[1]), label, err));
-    CS_TRY(mean_of(logs->logs[0], &busbw_Bps, &rows, err));
+    CS_TRY(check_log(hunt, logs, size, label, err));
+    CS_TRY(mean_of(logs->logs[0], size * hunt->setting.gpus, &busbw_Bps, &rows, err));
     cs_plain_text(name, sizeof name, slash != NULL ? slash + 1 : path);
     return cs_hunt_put(hunt, cs_hunt_at(hunt, round, at[1], at[2]), busbw_Bps, rows, name, err);
 }
