@@ -9,6 +9,8 @@
 #include <string.h>
 
 enum {
+    /* Groups of the first round, if there are hosts for them: of two, either may be healthy. */
+    LEAST_CUT  = 3,
     CONTROLS   = 2, /* groups of trusted hosts beside those of suspects */
     LEAST_RUNS = 6, /* groups of a size, earlier ones included: what is healthy comes from them */
     SPREAD     = 8, /* hosts from which on one more does not count */
@@ -100,6 +102,9 @@ static void choose_size(plan *p)
         p->size = fixed;
     } else if (hunt->n_rounds == 0) {
         p->size = (uint32_t)(n / wanted + 0.5);
+        if (n >= 2 * LEAST_CUT && p->size > n / LEAST_CUT) {
+            p->size = n / LEAST_CUT;
+        }
     } else {
         const uint32_t held = n / last; /* groups of the last round's size */
         wanted              = fmin(p->effective * 0.95, fmax(1, p->expected) * MORE_GROUPS * held);

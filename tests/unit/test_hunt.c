@@ -311,7 +311,8 @@ Test(hunt, simulated_hunts_end_in_time_and_right)
         {1024, 8, 1, 8, .14, {1, .14, .05, 0, true, CS_SUSPECT_NODE}, 20, 20, 2, 2},
         {1024, 0, 1, 1, .14, {1, .14, .05, 0, false, CS_SUSPECT_NODE}, 40, 39, 0, 4.6},
         {1024, 0, 1, 8, .14, {1, .14, .05, .05, false, CS_SUSPECT_NODE}, 30, 29, 0, 5},
-        {8, 0, 1, 8, 0, {1, .5, .05, 0, false, CS_SUSPECT_NODE}, 300, 297, 0, 3},
+        {8, 0, 1, 8, 0, {1, .5, .05, 0, false, CS_SUSPECT_NODE}, 300, 297, 3, 2.05},
+        {7, 0, 1, 8, 0, {1, .5, .05, 0, false, CS_SUSPECT_NODE}, 300, 297, 3, 2.1},
         {100, 0, 2, 8, .2, {2, .2, .02, 0, false, CS_SUSPECT_NODE}, 200, 199, 4, 2.5},
     };
 
