@@ -72,6 +72,17 @@ def end(name, main):
         sys.exit(3)
 
 
+@contextlib.contextmanager
+def undisturbed():
+    """While something is cleaned up: a second signal does not interrupt that."""
+    old = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
 def die_with_parent():
     """In a child: it does not outlive a testbed that was killed."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)      # PR_SET_PDEATHSIG
@@ -202,13 +213,8 @@ class Network:
         return self
 
     def __exit__(self, *_):
-        # A second signal must not interrupt the cleaning.
-        old = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-        try:
+        with undisturbed():
             delete_namespaces(self.prefix)
-        finally:
-            for number, handler in old.items():
-                signal.signal(number, handler)
 
     def _links(self):
         """(device, rank, its port's name at the switch, the bridge) of every link of a rank."""
