@@ -102,9 +102,7 @@ static void choose_size(plan *p)
         p->size = fixed;
     } else if (hunt->n_rounds == 0) {
         p->size = (uint32_t)(n / wanted + 0.5);
-        if (n >= 2 * LEAST_CUT && p->size > n / LEAST_CUT) {
-            p->size = n / LEAST_CUT;
-        }
+        p->size = p->size < n / LEAST_CUT ? p->size : n / LEAST_CUT;
     } else {
         const uint32_t held = n / last; /* groups of the last round's size */
         wanted              = fmin(p->effective * 0.95, fmax(1, p->expected) * MORE_GROUPS * held);

@@ -48,14 +48,17 @@ def perf(cluster, hosts, rail, words):
     for i in range(n):
         print("#  Rank %2d Group  0 Pid %6d on %10s device %2d [0x%02x] NVIDIA H100 80GB HBM3" %
               (i, 1000 + i, hosts[i // gpus], i % gpus, 16 + i % gpus))
-    print("#\n#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
-          "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)")
+    print("#\n#       size         count      type   redop    root  TIME   algbw   busbw #wrong  TIME   algbw   busbw #wrong\n"
+          "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)"
+          .replace("TIME", "cputime" if is_so["cputime"] else "   time"))
+    ratio = (n - 1) / n * (1 if is_so["scatters"] else 2)
     for size in range(first, last + 1, step):
         line = "%12d %13d %9s %7s %7d" % (size, size // 4, "float", "sum", -1)
         for _ in range(2):
             busbw = is_so["healthy"] * (1 - lost) * math.exp(noise.gauss(0, is_so["noise"]))
-            us = float("%.2f" % (size * 2 * (n - 1) / n / busbw * 1e6))
-            line += " %8.2f %7.2f %7.2f %6d" % (us, size / us / 1e3, size / us / 1e3 * 2 * (n - 1) / n, 0)
+            us = float("%.2f" % (size * ratio / busbw * 1e6))
+            line += " %8.2f %7.2f %7.2f %6d" % (noise.uniform(10, 20) if is_so["cputime"] else us, size / us / 1e3,
+                                                size / us / 1e3 * ratio, 0)
         print(line)
     print("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 100\n#")
     return 0
@@ -80,7 +83,8 @@ class Cluster:
     def __init__(self, program, folder, **is_so):
         self.program, self.folder = program, folder
         os.makedirs(os.path.join(folder, "bin"))
-        self.set(**{"gpus": 2, "noise": 0.01, "seed": 1, "slow": {}, "healthy": HEALTHY, **is_so})
+        self.set(**{"gpus": 2, "noise": 0.01, "seed": 1, "slow": {}, "healthy": HEALTHY, "cputime": False,
+                    "scatters": False, **is_so})
         launcher = os.path.join(folder, "bin", "mpirun")
         with open(launcher, "w", encoding="utf-8") as f:
             f.write(LAUNCHER.replace("PYTHON", sys.executable).replace("SELF", os.path.abspath(__file__))
@@ -135,12 +139,19 @@ def check_found(program):
         "a node, of those with rails": ({"n5": .2}, ["--hosts", "n[1-12]", "--rails", "mlx5_[0-3]"],
                                         [("node", "n5", None)], 3),
         # Their columns of bandwidths have 0.02, or nothing but 0.00.
-        "a node, of those with slow NICs": ({"n3": .2}, ["--hosts", "n[1-8]", "--group", "2"], [("node", "n3", None)], 3, 24e6),
-        "a node behind a modem": ({"n8": .2}, ["--hosts", "n[1-8]", "--group", "2"], [("node", "n8", None)], 3, 2e6),
+        "a node, of those with slow NICs": (
+            {"n3": .2}, ["--hosts", "n[1-8]", "--group", "2"], [("node", "n3", None)], 3, {"healthy": 24e6}),
+        "a node behind a modem": (
+            {"n8": .2}, ["--hosts", "n[1-8]", "--group", "2"], [("node", "n8", None)], 3, {"healthy": 2e6}),
+        "a node, from times of processors": ({"n5": .2}, ["--hosts", "n[1-9]"], [("node", "n5", None)], 3, {"cputime": True}),
+        "a node, from ReduceScatters": ({"n5": .2}, ["--hosts", "n[1-9]"], [("node", "n5", None)], 3, {"scatters": True}),
     }
-    for what, (slow, words, found, most, *healthy) in cases.items():
+    for what, (slow, words, found, most, *is_so) in cases.items():
+        is_so = is_so[0] if is_so else {}
         with tempfile.TemporaryDirectory() as folder:
-            answer = Cluster(program, folder, slow=slow, healthy=(healthy or [HEALTHY])[0]).hunt(*words)
+            answer = Cluster(program, folder, slow=slow, **is_so).hunt(*words)
+            healthy = (answer and answer["healthy_Bps"] or 0) / is_so.get("healthy", HEALTHY)
+            say(abs(healthy - 1) < 0.02, f"{what}: healthy groups have {healthy} of what they have")
             say(answer is not None and answer["is_sure"] and named(answer) == found and answer["rounds"] <= most and
                 answer["next"] is None, f"{what}: {answer}")
 
