@@ -3,6 +3,8 @@
 
 #include "base/alloc.h"
 
+#include <gsl/gsl_cdf.h>
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -138,20 +140,25 @@ static void describe_inside(const cs_arrival_trace *trace, cs_skew *skew, double
 /* ---- why ---- */
 
 #define LATE_SCATTERS 3.0  /* so many times as far behind the others as the early ones are apart */
+#define LATE_TAILS    2.5  /* ... and as ranks that are seldom late ever are */
 #define LATE_ERRORS   2.0  /* ... and as the clocks' error */
 #define LATE_RATIO    0.05 /* of the calls: seldom late is not a cause */
 #define LATE_TIMES    3.0  /* as often as the ranks that are seldom late */
+#define LATE_CHANCE   0.01 /* that it is chance, for all ranks together */
+#define TAIL          0.95 /* of the calls */
 
 /* Times of one call, of one kind, and the same sorted. */
 typedef struct moment {
     bool    is_known;
     double *at_s, *sorted_s; /* [n_ranks] */
     double  apart_s;         /* how far the early ones are apart, in most calls */
+    double  tail_s;          /* ranks that are seldom late are seldom farther behind */
 } moment;
 
 enum { CALLED, CAME, LEFT, MOMENTS };
 
-enum { APART_CALLS = 4096 }; /* so many calls say what most calls are like */
+/* So many calls, and times of ranks in them, say what most calls are like. */
+enum { APART_CALLS = 4096, APART_TIMES = 1 << 22 };
 
 /* The lower quartile of sorted values (type 7, as in base/statistics.h) without the one at
  * `left_out`. */
@@ -191,7 +198,7 @@ static double behind_s(const moment *m, uint32_t n, uint32_t rank)
 static bool is_late(const moment *m, double by_s, double error_s)
 {
     return m->is_known && by_s > 0 && by_s > LATE_SCATTERS * m->apart_s &&
-           by_s > LATE_ERRORS * error_s;
+           by_s > LATE_TAILS * m->tail_s && by_s > LATE_ERRORS * error_s;
 }
 
 /* The times of a call, of every kind that is known. */
@@ -215,23 +222,67 @@ static void fill_moments(const cs_arrival_trace *trace, size_t call, moment m[MO
     }
 }
 
-/* How far the earlier half of the ranks is apart: the middle over all calls. Of two ranks the
- * earlier one is alone. */
-static void find_apart(const cs_arrival_trace *trace, moment m[MOMENTS], double *scratch)
+/* Calls that say what most calls are like. */
+static size_t n_usual_calls(const cs_arrival_trace *trace)
+{
+    size_t n = APART_TIMES / trace->n_ranks;
+
+    n = n < APART_CALLS ? n : APART_CALLS;
+    n = n > 0 ? n : 1;
+    return trace->n_calls < n ? trace->n_calls : n;
+}
+
+/* From how far each rank is behind in the usual calls, [n_ranks][n_calls]: how far ranks are that
+ * are seldom late. A quarter of the ranks are taken to be such: of two ranks, the better one. */
+static double tail_of(double *behind, uint32_t n_ranks, size_t n_calls)
+{
+    for (uint32_t r = 0; r < n_ranks; r++) {
+        double *of_rank = &behind[r * n_calls];
+        cs_sort_samples(of_rank, n_calls);
+        behind[r] = cs_estimate_quantile(of_rank, n_calls, TAIL, 0).value;
+    }
+    cs_sort_samples(behind, n_ranks);
+    return fmax(behind[(n_ranks - 1) / 4], 0);
+}
+
+/* How far the earlier half of the ranks is apart (the middle over all calls; of two ranks the
+ * earlier one is alone), and how far behind ranks are that are seldom late. */
+static cs_status find_usual(const cs_arrival_trace *trace, moment m[MOMENTS], double *scratch,
+                            cs_error *err)
 {
     const uint32_t n = trace->n_ranks, half = n >= 4 ? n / 2 - 1 : 1;
-    const size_t   n_samples = trace->n_calls < APART_CALLS ? trace->n_calls : APART_CALLS;
+    const size_t   n_samples = n_usual_calls(trace);
+    double        *behind    = CS_NEW(double, n *n_samples);
 
+    if (behind == NULL) {
+        return CS_NO_MEMORY(err, "the usual skew of a trace");
+    }
     for (int k = 0; k < MOMENTS; k++) {
         for (size_t c = 0; c < n_samples && m[k].is_known; c++) {
             fill_moments(trace, c * trace->n_calls / n_samples, m);
             scratch[c] = n > 2 ? m[k].sorted_s[half] - m[k].sorted_s[0] : 0;
+            for (uint32_t r = 0; r < n; r++) {
+                behind[r * n_samples + c] = behind_s(&m[k], n, r);
+            }
         }
         if (m[k].is_known) {
             cs_sort_samples(scratch, n_samples);
             m[k].apart_s = cs_estimate_quantile(scratch, n_samples, 0.5, 0).value;
+            m[k].tail_s  = tail_of(behind, n, n_samples);
         }
     }
+    cs_free(behind);
+    return CS_OK;
+}
+
+/* Who made it come so late? Not to be told where hosts make calls at times that are as far apart,
+ * or are not known better. */
+static cs_late_cause host_or_gpu(const moment *called, double called_s, double came_s)
+{
+    if (!called->is_known || came_s <= LATE_SCATTERS * called->apart_s) {
+        return CS_LATE_UNKNOWN;
+    }
+    return called_s >= came_s / 2 ? CS_LATE_HOST : CS_LATE_GPU;
 }
 
 /* Count the call for a rank. */
@@ -246,9 +297,7 @@ static void judge(const cs_arrival_trace *trace, const moment m[MOMENTS], uint32
     cs_late_cause  cause    = CS_LATE_NOT;
 
     if (is_late(&m[CAME], came_s, trace->clock_error_s)) {
-        cause = isnan(called_s)          ? CS_LATE_UNKNOWN
-                : called_s >= came_s / 2 ? CS_LATE_HOST
-                                         : CS_LATE_GPU;
+        cause = host_or_gpu(&m[CALLED], called_s, came_s);
     } else if (is_late(&m[LEFT], left_s, trace->clock_error_s)) {
         cause = CS_LATE_NETWORK;
     }
@@ -258,18 +307,34 @@ static void judge(const cs_arrival_trace *trace, const moment m[MOMENTS], uint32
     rank->left_s += left_s * share;
 }
 
-/* Of most calls in which the rank is late, if it is late much more often than `usual`. */
-static cs_late_cause cause_of(const cs_skew_rank *rank, size_t n_calls, double usual)
+/* How often must a rank be late to be no matter of chance? From the sorted counts of all: the lower
+ * half is late by chance, and so is each next one as long as a Poisson variable with the mean of
+ * those in front of it (and one more call, because none is not never) may well be so large. */
+static double least_count(const double *counts, uint32_t n_ranks)
 {
-    cs_late_cause most   = CS_LATE_UNKNOWN;
-    double        n_late = (double)(n_calls - rank->n_late[CS_LATE_NOT]);
+    double sum = 1;
+
+    for (uint32_t m = 0; m < n_ranks; m++) {
+        double   mean  = m > 0 ? sum / (double)m : 0;
+        unsigned count = counts[m] < (double)UINT_MAX ? (unsigned)counts[m] : UINT_MAX;
+        if (2 * m >= n_ranks && count > 0 &&
+            gsl_cdf_poisson_Q(count - 1, mean) < LATE_CHANCE / (double)n_ranks) {
+            return counts[m];
+        }
+        sum += counts[m];
+    }
+    return (double)INFINITY;
+}
+
+/* Of most calls in which the rank is late, if it is late at least so often. */
+static cs_late_cause cause_of(const cs_skew_rank *rank, size_t n_calls, double least)
+{
+    cs_late_cause most = CS_LATE_UNKNOWN;
 
     for (cs_late_cause c = CS_LATE_UNKNOWN; c < CS_LATE_CAUSES; c++) {
         most = rank->n_late[c] > rank->n_late[most] ? c : most;
     }
-    return n_late > 0 && n_late >= LATE_RATIO * (double)n_calls && n_late >= LATE_TIMES * usual
-               ? most
-               : CS_LATE_NOT;
+    return (double)(n_calls - rank->n_late[CS_LATE_NOT]) >= least ? most : CS_LATE_NOT;
 }
 
 static void find_causes(const cs_arrival_trace *trace, cs_skew *skew, moment m[MOMENTS],
@@ -286,9 +351,11 @@ static void find_causes(const cs_arrival_trace *trace, cs_skew *skew, moment m[M
     }
     cs_sort_samples(counts, trace->n_ranks);
     double usual = cs_estimate_quantile(counts, trace->n_ranks, 0.25, 0).value;
+    double least = least_count(counts, trace->n_ranks);
     usual        = trace->n_ranks == 2 ? counts[0] : usual;
+    least        = fmax(least, fmax(LATE_RATIO * (double)trace->n_calls, LATE_TIMES * usual));
     for (uint32_t r = 0; r < trace->n_ranks; r++) {
-        skew->ranks[r].cause = cause_of(&skew->ranks[r], trace->n_calls, usual);
+        skew->ranks[r].cause = cause_of(&skew->ranks[r], trace->n_calls, least);
     }
 }
 
@@ -334,10 +401,12 @@ static cs_status add_causes(const cs_arrival_trace *trace, cs_skew *skew, double
         m[k].at_s     = room + 2 * k * n;
         m[k].sorted_s = m[k].at_s + n;
     }
-    find_apart(trace, m, scratch);
-    find_causes(trace, skew, m, room + (size_t)(2 * MOMENTS) * n);
+    cs_status status = find_usual(trace, m, scratch, err);
+    if (status == CS_OK) {
+        find_causes(trace, skew, m, room + (size_t)(2 * MOMENTS) * n);
+    }
     cs_free(room);
-    return CS_OK;
+    return status;
 }
 
 /* ---- servers and rails ---- */
@@ -422,6 +491,29 @@ static cs_status describe_parts(const cs_arrival_trace *trace, cs_skew *skew, cs
     return is_whole ? CS_OK : CS_NO_MEMORY(err, "the servers of a skew");
 }
 
+/* Where the rank that is last most often is not late by any measure, but others are: the one of
+ * them that is the latest. Every rank is the last now and then. */
+static void find_late_rank(const cs_arrival_trace *trace, cs_skew *skew)
+{
+    uint32_t worst = skew->straggler;
+
+    for (uint32_t r = 0; r < skew->n_ranks; r++) {
+        cs_late_cause cause = skew->ranks[r].cause;
+        if (cause == CS_LATE_NOT || cause == CS_LATE_NETWORK) {
+            continue;
+        }
+        if (skew->ranks[worst].cause == CS_LATE_NOT ||
+            skew->ranks[r].came_s > skew->ranks[worst].came_s) {
+            worst = r;
+        }
+    }
+    if (skew->ranks[skew->straggler].cause == CS_LATE_NOT ||
+        skew->ranks[skew->straggler].cause == CS_LATE_NETWORK) {
+        skew->straggler  = worst;
+        skew->last_ratio = (double)skew->ranks[worst].n_last / (double)trace->n_calls;
+    }
+}
+
 /* Where nobody comes late: the rank that leaves late most often. */
 static void find_slow_network(const cs_arrival_trace *trace, cs_skew *skew)
 {
@@ -467,6 +559,7 @@ cs_status cs_skew_compute(const cs_arrival_trace *trace, cs_skew *skew_p, cs_err
         status = describe_parts(trace, &skew, err);
     }
     if (status == CS_OK) {
+        find_late_rank(trace, &skew);
         find_slow_network(trace, &skew);
         status = add_pattern(trace, &skew, values, err);
     }

@@ -2,18 +2,26 @@
 /* traces/skew.h -- who comes late, how late, and how reliably: statistics of a trace of arrivals.
  *
  * In every call one rank is the last (of several at the same time, the highest: the lower rank
- * counts as earlier). The *straggler* is the rank that is last most often (of several, the
- * lowest). The *delay* of a call is how far its last rank is behind the last but one: that is the
- * time in which a schedule for one late rank can work. Distributions have no confidence intervals.
+ * counts as earlier). The *straggler* is the rank that is last most often (of several, the lowest);
+ * where that one has no cause (see below), but others have, the latest of these: every rank is the
+ * last now and then. The *delay* of a call is how far its last rank is behind the last but one:
+ * that is the time in which a schedule for one late rank can work. Distributions have no confidence
+ * intervals.
  *
  * Why is it late? A rank is *late* in a call if it comes behind the first quarter (lower quartile)
- * of the others by more than 4 times what the first quarter is apart in most calls, and by more
- * than twice the clocks' error. (The first quarter, not the middle: half of the ranks may be late.)
- * If at least half of that came about before its host made the call, the cause is the host; else it
- * is the GPU, which was still busy. A rank that comes with the others and leaves late, by the same
- * measure, has a slow network. A rank has a cause if it is late in at least 5 % of the calls, and 3
- * times as often as a quarter of the ranks are; it is the one of most of these calls. Where nobody
- * comes late, and somebody leaves later than anybody comes, that rank is the straggler.
+ * of the others by more than
+ *   - 3 times what the earlier half of the ranks is apart in most calls,
+ *   - 2.5 times what ranks that are seldom late are behind in 95 % of the calls (a quarter of the
+ *     ranks are taken to be such), and
+ *   - 2 times the clocks' error.
+ * (The first quarter, not the middle: half of the ranks may be late.) If at least half of that came
+ * about before its host made the call, the cause is the host; else it is the GPU, which was still
+ * busy; unknown where hosts make their calls as far apart as that. A rank that comes with the
+ * others and leaves late, by the same measure, has a slow network. A rank has a cause if it is late
+ * in at least 5 % of the calls, 3 times as often as a quarter of the ranks are, and so often that
+ * chance would not do it to any rank in 99 of 100 traces (Poisson, with the mean of the ranks that
+ * are late less often); it is the one of most of these calls. Where nobody comes late, and somebody
+ * leaves later than anybody comes, that rank is the straggler.
  */
 #ifndef CS_TRACES_SKEW_H
 #define CS_TRACES_SKEW_H

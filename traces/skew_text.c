@@ -159,14 +159,16 @@ static void add_why(const cs_arrival_trace *trace, const cs_skew *skew, const ti
     if (trace->clock_error_s > 0) {
         double times = fabs(late_s) / trace->clock_error_s;
         cs_text_add(text,
-                    times < 100 ? ", %.3g times as much as clocks differ (%.3g %s)"
-                                : ", %.0f times as much as clocks differ (%.3g %s)",
+                    times < 100 ? ", %.3g times the clocks' error (%.3g %s)"
+                                : ", %.0f times the clocks' error (%.3g %s)",
                     times, trace->clock_error_s * unit->factor, unit->name);
     }
     cs_text_add(text, "\n");
     if (rank->cause != CS_LATE_NOT) {
         cs_text_add(text, "why: %s (in %zu of the %zu calls in which it is late)\n",
                     cs_late_cause_words(rank->cause), rank->n_late[rank->cause], n_late);
+    } else {
+        cs_text_add(text, "it is not late so often that it is more than chance\n");
     }
 }
 

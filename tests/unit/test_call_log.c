@@ -258,21 +258,22 @@ Test(call_log, servers_and_rails)
     cr_expect_geq(f.skew.rails[3].n_late, f.trace.n_calls);
     let_go(&f);
 
-    double                 arrival[16], inside[16];
+    enum { CALLS = 4 }; /* seldom late is not a cause */
+    double                 arrival[16 * CALLS], inside[16 * CALLS];
     static uint32_t        server[]      = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
     static char            letters[4][2] = {"a", "b", "c", "d"};
     char                  *names[]       = {letters[0], letters[1], letters[2], letters[3]};
     const cs_arrival_trace trace         = {.n_ranks      = 16,
-                                            .n_calls      = 1,
+                                            .n_calls      = CALLS,
                                             .arrival_s    = arrival,
                                             .inside_s     = inside,
                                             .has_ends     = true,
                                             .server       = server,
                                             .server_names = names,
                                             .n_servers    = 4};
-    for (uint32_t r = 0; r < 16; r++) {
-        arrival[r] = server[r] == 2 ? 1 : 0.001 * r;
-        inside[r]  = 2 - arrival[r];
+    for (uint32_t i = 0; i < 16 * CALLS; i++) {
+        arrival[i] = server[i % 16] == 2 ? 1 : 0.001 * (i % 16);
+        inside[i]  = 2 - arrival[i];
     }
     cr_assert_eq(cs_skew_compute(&trace, &f.skew, NULL), CS_OK);
     cr_expect_eq(f.skew.servers[2].cause, CS_LATE_UNKNOWN);

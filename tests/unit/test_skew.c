@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Statistics of arrivals against numbers worked out by hand. */
 #include "base/alloc.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "traces/skew.h"
 #include "traces/skew_text.h"
@@ -80,6 +81,7 @@ Test(skew, texts)
     cr_expect(strstr(text.data, "test: 4 calls of 3 ranks\nleft out as warm-up: 2\n") != NULL);
     cr_expect(strstr(text.data, "rank 2 is last in 75.0 % of the calls; the last rank is that of "
                                 "the call before in 33.3 %") != NULL);
+    cr_expect(strstr(text.data, "not late so often that it is more than chance\n") != NULL);
     cs_text_free(&text);
     cs_skew_csv(&trace, &skew, &text);
     cr_expect(strstr(text.data, ",4,0.25,3,0.75,true,") != NULL, "%s", text.data);
@@ -174,11 +176,105 @@ Test(skew, a_table_has_the_ranks_that_matter)
     cs_skew_free(&skew);
 }
 
+enum { RANKS = 64, CALLS = 100 };
+
+/* Arrivals with a long tail: log-normal, as those of real hosts are. */
+static double tail(uint64_t a, uint64_t b)
+{
+    double sum = -6;
+
+    for (uint64_t i = 0; i < 12; i++) {
+        sum += (double)(cs_mix64(cs_mix64(a * 4096 + b) + i) >> 11) * 0x1p-53;
+    }
+    return 1e-4 * exp(sum);
+}
+
+/* Ranks whose arrivals have a long tail are each late now and then: by chance, which is no cause.
+ */
+Test(skew, chance_is_no_cause)
+{
+    static double    arrival_s[CALLS * RANKS], queued_s[CALLS * RANKS], inside_s[CALLS * RANKS];
+    cs_arrival_trace t = {.arrival_s = arrival_s,
+                          .queued_s  = queued_s,
+                          .inside_s  = inside_s,
+                          .has_ends  = true,
+                          .n_calls   = CALLS};
+
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        cs_skew skew = {0};
+        t.n_ranks    = seed % 2 == 0 ? RANKS : 8;
+        t.n_calls    = seed % 4 < 2 ? CALLS : 40;
+        for (size_t i = 0; i < t.n_calls * t.n_ranks; i++) {
+            arrival_s[i] = tail(seed, i);
+            queued_s[i]  = 1e-5;
+            inside_s[i]  = 1 - arrival_s[i] + tail(seed + 1000, i) * 1e-2;
+        }
+        cr_assert_eq(cs_skew_compute(&t, &skew, NULL), CS_OK);
+        for (uint32_t r = 0; r < t.n_ranks; r++) {
+            cr_expect_eq(skew.ranks[r].cause, CS_LATE_NOT, "%u: rank %u is late in %zu",
+                         (unsigned)seed, r, t.n_calls - skew.ranks[r].n_late[CS_LATE_NOT]);
+        }
+        cs_skew_free(&skew);
+    }
+}
+
+/* A rank that is very late now and then is the straggler, not the one that happens to be last most
+ * often. */
+Test(skew, late_now_and_then)
+{
+    static double    arrival_s[CALLS * 16], queued_s[CALLS * 16];
+    cs_arrival_trace t = {
+        .arrival_s = arrival_s, .queued_s = queued_s, .n_calls = CALLS, .n_ranks = 16};
+
+    for (uint32_t seed = 0; seed < 20; seed++) {
+        cs_skew skew = {0};
+        for (size_t i = 0; i < (size_t)CALLS * 16; i++) {
+            bool is_late = i % 16 == seed % 16 && i / 16 % 10 == 9;
+            arrival_s[i] = tail(seed, i) + (is_late ? 5e-3 : 0);
+            queued_s[i]  = seed < 10 || !is_late ? 1e-5 : 5e-3;
+        }
+        cr_assert_eq(cs_skew_compute(&t, &skew, NULL), CS_OK);
+        cr_expect_eq(skew.straggler, seed % 16, "%u: rank %u", seed, skew.straggler);
+        cr_expect_eq(skew.ranks[seed % 16].cause, seed < 10 ? CS_LATE_HOST : CS_LATE_GPU);
+        cr_expect_float_eq(skew.last_ratio, (double)skew.ranks[seed % 16].n_last / (double)CALLS,
+                           1e-15);
+        cs_skew_free(&skew);
+    }
+}
+
+/* When hosts make calls is known more coarsely than the lateness: then the cause is not known. */
+Test(skew, coarse_times_of_calls_tell_no_cause)
+{
+    static double    arrival_s[CALLS * 8], queued_s[CALLS * 8];
+    cs_arrival_trace t = {
+        .arrival_s = arrival_s, .queued_s = queued_s, .n_calls = CALLS, .n_ranks = 8};
+
+    for (uint32_t i = 0; i < 4; i++) {
+        cs_skew skew    = {0};
+        double  poll_s  = i < 2 ? 0.1 : 1e-3; /* a watchdog looks that seldom */
+        double  delay_s = 2e-2;
+        for (size_t k = 0; k < (size_t)CALLS * 8; k++) {
+            bool is_late = k % 8 == 3;
+            arrival_s[k] = tail(i, k) + (is_late ? delay_s : 0);
+            queued_s[k]  = poll_s * (double)(cs_mix64(k) % 1000) * 1e-3;
+            queued_s[k] += is_late && i % 2 == 0 ? delay_s : 0;
+        }
+        cr_assert_eq(cs_skew_compute(&t, &skew, NULL), CS_OK);
+        cr_expect_eq(skew.straggler, 3);
+        cr_expect_eq(skew.ranks[3].cause,
+                     i < 2    ? CS_LATE_UNKNOWN
+                     : i == 2 ? CS_LATE_GPU
+                              : CS_LATE_HOST,
+                     "%u: %d", i, (int)skew.ranks[3].cause);
+        cs_skew_free(&skew);
+    }
+}
+
 Test(skew, out_of_memory)
 {
     cs_skew skew = {0};
 
-    for (long passes = 0; passes < 4; passes++) {
+    for (long passes = 0; passes < 6; passes++) {
         cs_error err = {0};
         cs_alloc_fail_after(passes);
         cs_status status = cs_skew_compute(&trace, &skew, &err);
