@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_STREAMS = 1 << 16, MOST_HOSTS = 1 << 16, NOTED = 8 };
+enum { MOST_STREAMS = 1 << 16, MOST_HOSTS = 1 << 16, MOST_STREAM_RANKS = 1 << 22, NOTED = 8 };
 
 /* Calls by which clocks are set. */
 enum { CLOCK_SAMPLES = 1024 };
@@ -47,9 +47,10 @@ typedef struct stream {
     uint32_t      n_ranks; /* as its records say, or as large as the ranks make it */
     record       *records;
     size_t        n, capacity;
-    size_t        n_seen; /* with those that were not kept */
-    uint64_t      stride; /* calls whose number is a multiple are kept */
-    seen_rank    *ranks;  /* [ranks_room] */
+    size_t        n_seen;   /* with those that were not kept */
+    uint64_t      stride;   /* calls whose number is a multiple are kept */
+    bool          is_stuck; /* thinning out takes nothing away: numbers repeat */
+    seen_rank    *ranks;    /* [ranks_room] */
     size_t        ranks_room;
 } stream;
 
@@ -63,8 +64,9 @@ struct cs_call_log {
     size_t   last; /* the stream of the record before */
     char   **hosts;
     size_t   n_hosts, hosts_room, last_host;
-    size_t   n_records; /* kept in all streams */
-    size_t   n_restarts;
+    size_t   n_records;                  /* kept in all streams */
+    size_t   n_restarts, n_stream_ranks; /* ..: of all streams */
+    size_t   n_refused;                  /* records for which there was no room */
 };
 
 cs_status cs_call_log_open(int64_t resolution_ns, cs_call_log **log_p, cs_error *err)
@@ -213,7 +215,8 @@ static cs_status find_stream(cs_call_log *log, const cs_logged_call *call, strea
     return CS_OK;
 }
 
-static cs_status find_rank(stream *s, const cs_logged_call *call, seen_rank **rank_p, cs_error *err)
+static cs_status find_rank(cs_call_log *log, stream *s, const cs_logged_call *call,
+                           seen_rank **rank_p, cs_error *err)
 {
     uint32_t most = call->n_ranks > call->rank ? call->n_ranks : call->rank + 1;
 
@@ -222,7 +225,14 @@ static cs_status find_rank(stream *s, const cs_logged_call *call, seen_rank **ra
         return CS_FAIL(err, CS_EINVAL, "rank", "rank %u of a group of %u; accepted are at most %u",
                        call->rank, call->n_ranks, (unsigned)CS_MAX_RANKS);
     }
-    s->n_ranks    = most > s->n_ranks ? most : s->n_ranks;
+    if (most > s->n_ranks) {
+        log->n_stream_ranks += most - s->n_ranks;
+        s->n_ranks = most;
+    }
+    if (log->n_stream_ranks > MOST_STREAM_RANKS) {
+        return CS_FAIL(err, CS_EINVAL, "rank", "more than %d ranks in all groups together",
+                       MOST_STREAM_RANKS);
+    }
     size_t before = s->ranks_room;
     if (s->n_ranks > before) {
         if (!cs_grow(&s->ranks, &s->ranks_room, s->n_ranks, 8, sizeof *s->ranks)) {
@@ -246,14 +256,19 @@ static bool is_restart(const seen_rank *rank, const cs_logged_call *call)
     return rank->last - call->sequence > MOST_OUT_OF_ORDER;
 }
 
-/* Keep every second of the calls that are kept of the largest stream. */
-static void thin_out(cs_call_log *log)
+/* Keep every second of the calls that are kept of the largest stream of which that takes any away.
+ * False: there is none. */
+static bool thin_out(cs_call_log *log)
 {
-    stream *s    = &log->streams[0];
+    stream *s    = NULL;
     size_t  kept = 0;
 
-    for (size_t i = 1; i < log->n_streams; i++) {
-        s = log->streams[i].n > s->n ? &log->streams[i] : s;
+    for (size_t i = 0; i < log->n_streams; i++) {
+        stream *t = &log->streams[i];
+        s         = !t->is_stuck && (s == NULL || t->n > s->n) ? t : s;
+    }
+    if (s == NULL) {
+        return false;
     }
     s->stride *= 2;
     for (size_t i = 0; i < s->n; i++) {
@@ -261,8 +276,10 @@ static void thin_out(cs_call_log *log)
             s->records[kept++] = s->records[i];
         }
     }
+    s->is_stuck = kept == s->n || s->stride > (uint64_t)1 << (EPOCH_SHIFT - 2);
     log->n_records -= s->n - kept;
     s->n = kept;
+    return true;
 }
 
 /* A time that can be: what is not counts as not known. */
@@ -277,7 +294,7 @@ cs_status cs_call_log_add(cs_call_log *log, const cs_logged_call *call, cs_error
     seen_rank *rank = NULL;
 
     CS_TRY(find_stream(log, call, &s, err));
-    CS_TRY(find_rank(s, call, &rank, err));
+    CS_TRY(find_rank(log, s, call, &rank, err));
     if (is_restart(rank, call)) {
         rank->epoch++;
         log->n_restarts++;
@@ -297,11 +314,14 @@ cs_status cs_call_log_add(cs_call_log *log, const cs_logged_call *call, cs_error
     if (r.call % s->stride != 0) {
         return CS_OK;
     }
+    while (log->n_records >= CS_CALL_LOG_MOST && thin_out(log)) {
+    }
+    if (r.call % s->stride != 0) {
+        return CS_OK;
+    }
     if (log->n_records >= CS_CALL_LOG_MOST) {
-        thin_out(log);
-        if (r.call % s->stride != 0) {
-            return CS_OK;
-        }
+        log->n_refused++;
+        return CS_OK;
     }
     if (!cs_grow(&s->records, &s->capacity, s->n + 1, 1024, sizeof *s->records)) {
         return CS_NO_MEMORY(err, "the records of a log");
@@ -396,6 +416,9 @@ static void note_choice(const cs_call_log *log, const stream *s, cs_text *text)
         cs_text_add(text, "one call of every %llu is used: %zu records are more than are kept\n",
                     (unsigned long long)s->stride, s->n_seen);
     }
+    if (log->n_refused > 0) {
+        cs_text_add(text, "left out: %zu records whose numbers of calls repeat\n", log->n_refused);
+    }
     if (log->n_restarts > 0) {
         cs_text_add(text, "counters of calls begin again %zu times: the job was restarted\n",
                     log->n_restarts);
@@ -414,6 +437,7 @@ typedef struct finishing {
     uint32_t         *by_host;    /* [n_present] the rows, host by host */
     uint32_t         *of_host;    /* [n_hosts + 1] where those of a host begin in that */
     bool              has_clocks; /* readings are used */
+    size_t            n_filled;   /* records that are lost of calls that are kept */
     double           *offset_s, *drift; /* [n_hosts] of the hosts' clocks */
     int64_t           base_ns;
     double            clock_error_s;
@@ -506,33 +530,153 @@ static cs_status find_present(finishing *f)
     return CS_OK;
 }
 
-/* Leave only calls that all ranks have, and of which everything is known that is used. */
-static void keep_complete(finishing *f)
+/* Is everything known of a record that is used? */
+static bool is_known(const record *r, bool has_clocks)
+{
+    return r->inside_ns != CS_NO_TIME && (!has_clocks || r->started_ns != CS_NO_TIME);
+}
+
+/* Where the records of the call end that begin there; *n_known_p of them are known. */
+static size_t end_of_call(const stream *s, size_t begin, bool has_clocks, size_t *n_known_p)
+{
+    size_t end = begin;
+
+    *n_known_p = 0;
+    for (; end < s->n && s->records[end].call == s->records[begin].call; end++) {
+        *n_known_p += is_known(&s->records[end], has_clocks);
+    }
+    return end;
+}
+
+/* Calls of which so few ranks are lost that the others say enough. */
+static bool is_most(const finishing *f, size_t n_known)
+{
+    return n_known >= 2 && 4 * n_known >= 3 * (size_t)f->n_present;
+}
+
+/* How many calls are there on all ranks, and on most? `n_usable`: with those of which some are
+ * lost, if every rank has at least half of them, else those of all ranks. */
+typedef struct census {
+    size_t n_all, n_whole, n_most, n_usable;
+} census;
+
+static cs_status take_census(const finishing *f, bool has_clocks, census *c)
+{
+    const stream *s        = f->s;
+    size_t       *n_of_row = CS_NEW(size_t, f->n_present), end, n_known;
+    bool          is_even  = true;
+
+    if (n_of_row == NULL) {
+        return CS_NO_MEMORY(f->err, "the ranks of a log");
+    }
+    *c = (census){0};
+    for (size_t begin = 0; begin < s->n; begin = end) {
+        end = end_of_call(s, begin, has_clocks, &n_known);
+        c->n_all++;
+        c->n_whole += n_known == f->n_present;
+        if (is_most(f, n_known)) {
+            c->n_most++;
+            for (size_t i = begin; i < end; i++) {
+                n_of_row[f->row_of[s->records[i].rank]] += is_known(&s->records[i], has_clocks);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < f->n_present; i++) {
+        is_even = is_even && 2 * n_of_row[i] >= c->n_most;
+    }
+    c->n_usable = is_even ? c->n_most : c->n_whole;
+    cs_free(n_of_row);
+    return CS_OK;
+}
+
+/* Keep the calls that most ranks have; a record that is lost is one without times. */
+static cs_status keep_most(finishing *f, size_t n_calls)
 {
     stream *s    = f->s;
-    size_t  kept = 0, end, n_lost = 0, n_readings = 0;
+    record *kept = CS_NEW(record, n_calls * f->n_present);
+    size_t  n    = 0, end, n_known;
 
-    for (size_t i = 0; i < s->n; i++) {
-        n_readings += s->records[i].started_ns != CS_NO_TIME;
+    if (kept == NULL) {
+        return CS_NO_MEMORY(f->err, "the records of a log");
     }
-    f->has_clocks = 2 * n_readings > s->n;
     for (size_t begin = 0; begin < s->n; begin = end) {
-        bool is_whole = true;
-        for (end = begin; end < s->n && s->records[end].call == s->records[begin].call; end++) {
-            is_whole = is_whole && s->records[end].inside_ns != CS_NO_TIME &&
-                       (!f->has_clocks || s->records[end].started_ns != CS_NO_TIME);
+        end = end_of_call(s, begin, f->has_clocks, &n_known);
+        if (!is_most(f, n_known)) {
+            continue;
         }
-        if (is_whole && end - begin == f->n_present) {
-            if (kept < begin) {
-                memmove(&s->records[kept], &s->records[begin], f->n_present * sizeof s->records[0]);
+        for (uint32_t i = 0; i < f->n_present; i++) {
+            kept[n + i] = (record){.call       = s->records[begin].call,
+                                   .rank       = f->rank_of[i],
+                                   .bytes      = s->records[begin].bytes,
+                                   .started_ns = CS_NO_TIME,
+                                   .inside_ns  = CS_NO_TIME,
+                                   .queued_ns  = CS_NO_TIME};
+        }
+        for (size_t i = begin; i < end; i++) {
+            const record *r = &s->records[i];
+            if (is_known(r, f->has_clocks)) {
+                kept[n + f->row_of[r->rank]] = *r;
             }
+        }
+        f->n_filled += f->n_present - n_known;
+        n += f->n_present;
+    }
+    cs_free(s->records);
+    s->records  = kept;
+    s->n        = n;
+    s->capacity = n;
+    return CS_OK;
+}
+
+/* Keep the calls that all ranks have. */
+static void keep_whole(finishing *f)
+{
+    stream *s    = f->s;
+    size_t  kept = 0, end, n_known;
+
+    for (size_t begin = 0; begin < s->n; begin = end) {
+        end = end_of_call(s, begin, f->has_clocks, &n_known);
+        if (n_known == f->n_present) {
+            memmove(&s->records[kept], &s->records[begin], f->n_present * sizeof s->records[0]);
             kept += f->n_present;
-        } else {
-            n_lost++;
         }
     }
-    s->n                   = kept;
-    f->notes->n_incomplete = n_lost;
+    s->n = kept;
+}
+
+/* Leave only calls that all ranks have, and of which everything is known that is used; where that
+ * is less than half of what most ranks have (many ranks, of which each loses some records), those
+ * that most have. Readings of clocks are used unless that costs more than half of the calls. */
+static cs_status keep_complete(finishing *f)
+{
+    census with, without;
+
+    CS_TRY(take_census(f, true, &with));
+    CS_TRY(take_census(f, false, &without));
+    f->has_clocks = with.n_usable > 0 && 2 * with.n_usable >= without.n_usable;
+    if (!f->has_clocks && with.n_most > 0) {
+        cs_text_add(&f->notes->text, "too few ranks have times of kernels: they are not used\n");
+    }
+    const census *c = f->has_clocks ? &with : &without;
+    if (2 * c->n_whole < c->n_usable) {
+        CS_TRY(keep_most(f, c->n_usable));
+    } else {
+        keep_whole(f);
+    }
+    f->notes->n_incomplete = c->n_all - f->s->n / f->n_present;
+    if (f->n_filled > 0) {
+        cs_text_add(&f->notes->text,
+                    "lost: %zu of %zu records (%.1f %%): their ranks are taken to come and leave "
+                    "with the middle of the others\n",
+                    f->n_filled, f->s->n, 100 * (double)f->n_filled / (double)f->s->n);
+    }
+    return CS_OK;
+}
+
+/* Is it a record that was lost? */
+static bool is_lost(const record *r)
+{
+    return r->inside_ns == CS_NO_TIME;
 }
 
 /* ---- clocks ---- */
@@ -560,16 +704,28 @@ static double middle_of(double *x, size_t n)
     return cs_estimate_quantile(x, n, 0.5, 0).value;
 }
 
-/* The middle of the ends of a host's ranks in a call. */
+/* The earlier ones of values that are sorted: a quarter, of four the first. */
+static double early_of(const double *sorted, size_t n)
+{
+    return sorted[(n - 1) / 4];
+}
+
+/* When the earlier ranks of a host left a call; not the middle of them, which would be moved by one
+ * of two that always leaves late. NAN: all lost. */
 static double host_end_s(const finishing *f, const record *call, uint32_t host, double *scratch)
 {
     const uint32_t *rows = &f->by_host[f->of_host[host]];
     size_t          n    = f->of_host[host + 1] - f->of_host[host];
 
+    size_t n_known = 0;
+
     for (size_t i = 0; i < n; i++) {
-        scratch[i] = raw_end_s(f, &call[rows[i]]);
+        if (!is_lost(&call[rows[i]])) {
+            scratch[n_known++] = raw_end_s(f, &call[rows[i]]);
+        }
     }
-    return middle_of(scratch, n);
+    cs_sort_samples(scratch, n_known);
+    return n_known > 0 ? early_of(scratch, n_known) : (double)NAN;
 }
 
 /* Calls by which clocks are set: which one is the k-th of how many. */
@@ -606,29 +762,71 @@ static void fit_clock(const double *x, const double *y, size_t n, double *scratc
     *offset_p = middle_of(scratch, n);
 }
 
-/* How far ends of ranks are apart that leave together, of all samples. */
-static cs_status find_error(finishing *f, double *ends_s)
+/* How far ranks leave behind the earlier ones in each sample, [n_present][n samples], NAN: lost. */
+static void find_ends_apart(const finishing *f, double *scratch, double *off_s)
 {
-    size_t  n = n_samples(f), n_all = n * f->n_present;
-    double *off_s = CS_NEW(double, n_all);
+    size_t n = n_samples(f);
 
-    if (off_s == NULL) {
+    for (size_t k = 0; k < n; k++) {
+        const record *call    = sample(f, k);
+        size_t        n_known = 0;
+        for (uint32_t i = 0; i < f->n_present; i++) {
+            double end_s     = is_lost(&call[i])
+                                   ? (double)NAN
+                                   : set_clock(f, host_of(f, &call[i]), raw_end_s(f, &call[i]));
+            off_s[i * n + k] = end_s;
+            if (!is_lost(&call[i])) {
+                scratch[n_known++] = end_s;
+            }
+        }
+        cs_sort_samples(scratch, n_known);
+        for (uint32_t i = 0; i < f->n_present; i++) {
+            off_s[i * n + k] -= early_of(scratch, n_known);
+        }
+    }
+}
+
+/* The middle of what is known of values, by their size, or of the differences of neighbours. */
+static double middle_size(const double *x, size_t n, bool of_neighbours, double *scratch)
+{
+    size_t n_known = 0;
+
+    for (size_t k = of_neighbours; k < n; k++) {
+        double size = fabs(of_neighbours ? (x[k] - x[k - 1]) / sqrt(2) : x[k]);
+        if (!isnan(size)) {
+            scratch[n_known++] = size;
+        }
+    }
+    return n_known > 0 ? middle_of(scratch, n_known) : 0;
+}
+
+/* How far ends are apart of ranks that leave together: the larger one of how they vary from call to
+ * call, and of how far most are behind the early ones. A rank that always leaves late is not in it:
+ * of two ranks, the better one says how far they are apart. */
+static cs_status find_error(finishing *f, double *scratch)
+{
+    size_t  n = n_samples(f), n_ranks = f->n_present;
+    double *off_s  = CS_NEW(double, n *n_ranks);
+    double *vary_s = CS_NEW(double, n_ranks), *apart_s = CS_NEW(double, n_ranks);
+
+    if (off_s == NULL || vary_s == NULL || apart_s == NULL) {
+        cs_free(off_s);
+        cs_free(vary_s);
+        cs_free(apart_s);
         return CS_NO_MEMORY(f->err, "the ends of calls");
     }
-    for (size_t k = 0; k < n; k++) {
-        const record *call = sample(f, k);
-        for (uint32_t i = 0; i < f->n_present; i++) {
-            ends_s[i] = set_clock(f, host_of(f, &call[i]), raw_end_s(f, &call[i]));
-            off_s[k * f->n_present + i] = ends_s[i];
-        }
-        double middle_s = middle_of(ends_s, f->n_present);
-        for (uint32_t i = 0; i < f->n_present; i++) {
-            off_s[k * f->n_present + i] = fabs(off_s[k * f->n_present + i] - middle_s);
-        }
+    find_ends_apart(f, scratch, off_s);
+    for (uint32_t i = 0; i < n_ranks; i++) {
+        vary_s[i]  = middle_size(&off_s[i * n], n, true, scratch);
+        apart_s[i] = middle_size(&off_s[i * n], n, false, scratch);
     }
-    f->clock_error_s =
-        fmax(TO_SIGMA * middle_of(off_s, n_all), (double)f->log->resolution_ns * 1e-9);
+    cs_sort_samples(vary_s, n_ranks);
+    cs_sort_samples(apart_s, n_ranks);
+    f->clock_error_s = fmax(TO_SIGMA * fmax(vary_s[n_ranks / 2], apart_s[(n_ranks - 1) / 2]),
+                            (double)f->log->resolution_ns * 1e-9);
     cs_free(off_s);
+    cs_free(vary_s);
+    cs_free(apart_s);
     return CS_OK;
 }
 
@@ -647,7 +845,7 @@ static void note_clock(const finishing *f, uint32_t host, uint32_t reference)
 /* Clocks of all hosts against that of the first rank's. */
 static cs_status set_clocks(finishing *f)
 {
-    size_t   n = n_samples(f), n_noted = 0;
+    size_t   n = n_samples(f), n_noted = 0, first = 0;
     double  *x = CS_NEW(double, n), *y = CS_NEW(double, n), *scratch = NULL;
     uint32_t reference = host_of(f, &f->s->records[0]);
 
@@ -660,16 +858,23 @@ static cs_status set_clocks(finishing *f)
         cs_free(scratch);
         return CS_NO_MEMORY(f->err, "the clocks of a log");
     }
-    f->base_ns = f->s->records[0].started_ns;
+    while (is_lost(&f->s->records[first])) { /* most of a call is not */
+        first++;
+    }
+    f->base_ns = f->s->records[first].started_ns;
     for (uint32_t h = 0; h < f->log->n_hosts; h++) {
         if (h == reference || f->of_host[h] == f->of_host[h + 1]) {
             continue;
         }
+        size_t n_known = 0;
         for (size_t k = 0; k < n; k++) {
-            x[k] = host_end_s(f, sample(f, k), h, scratch);
-            y[k] = x[k] - host_end_s(f, sample(f, k), reference, scratch);
+            x[n_known] = host_end_s(f, sample(f, k), h, scratch);
+            y[n_known] = x[n_known] - host_end_s(f, sample(f, k), reference, scratch);
+            n_known += isnan(y[n_known]) ? 0 : 1;
         }
-        fit_clock(x, y, n, scratch, &f->offset_s[h], &f->drift[h]);
+        if (n_known > 0) {
+            fit_clock(x, y, n_known, scratch, &f->offset_s[h], &f->drift[h]);
+        }
         if (n_noted++ < NOTED) {
             note_clock(f, h, reference);
         }
@@ -685,8 +890,13 @@ static cs_status set_clocks(finishing *f)
 static bool steps_back(const finishing *f)
 {
     for (size_t i = f->n_present; i < f->s->n; i++) {
-        const record *r = &f->s->records[i], *before = r - f->n_present;
-        if (r->started_ns < before->started_ns) {
+        const record *r = &f->s->records[i];
+        size_t        k = i - f->n_present;
+        while (is_lost(&f->s->records[k]) && k >= f->n_present) {
+            k -= f->n_present;
+        }
+        if (!is_lost(r) && !is_lost(&f->s->records[k]) &&
+            r->started_ns < f->s->records[k].started_ns) {
             return true;
         }
     }
@@ -708,50 +918,107 @@ static uint64_t size_of(const record *call, uint32_t n, size_t *n_uneven)
     return least > 0 ? most : 0;
 }
 
+/* A record as a row of the trace. */
+static cs_arrival_row row_of(const finishing *f, const record *r, size_t call, uint64_t bytes)
+{
+    cs_arrival_row row = {.iteration = call,
+                          .rank      = f->row_of[r->rank],
+                          .arrival_s = (double)NAN,
+                          .inside_s  = (double)r->inside_ns * 1e-9,
+                          .queued_s  = (double)NAN,
+                          .period_s  = (double)NAN,
+                          .bytes     = bytes};
+
+    if (f->has_clocks) {
+        row.arrival_s = set_clock(f, host_of(f, r), (double)(r->started_ns - f->base_ns) * 1e-9);
+    }
+    if (r->queued_ns != CS_NO_TIME) {
+        row.queued_s = (double)r->queued_ns * 1e-9;
+    }
+    return row;
+}
+
+/* The rows of a call; those that are lost come, leave and were called as the middle of the others.
+ * `scratch` has room for three values of each rank. */
+static cs_status add_call(finishing *f, const record *call, size_t number, uint64_t bytes,
+                          double *scratch)
+{
+    const uint32_t n     = f->n_present;
+    double        *end_s = scratch + n, *queued_s = scratch + 2 * (size_t)n;
+    size_t         n_known = 0, n_queued = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        cs_arrival_row row = row_of(f, &call[i], number, bytes);
+        if (is_lost(&call[i])) {
+            continue;
+        }
+        scratch[n_known]   = row.arrival_s;
+        end_s[n_known++]   = (f->has_clocks ? row.arrival_s : 0) + row.inside_s;
+        queued_s[n_queued] = row.queued_s;
+        n_queued += isnan(row.queued_s) ? 0 : 1;
+        CS_TRY(cs_arrival_rows_add(&f->rows, &row, f->err));
+    }
+    if (n_known == n) {
+        return CS_OK;
+    }
+    cs_arrival_row usual = row_of(f, &call[0], number, bytes);
+    usual.arrival_s      = f->has_clocks ? middle_of(scratch, n_known) : (double)NAN;
+    usual.inside_s = fmax(middle_of(end_s, n_known) - (f->has_clocks ? usual.arrival_s : 0), 0);
+    usual.queued_s = n_queued > 0 ? middle_of(queued_s, n_queued) : (double)NAN;
+    for (uint32_t i = 0; i < n; i++) {
+        if (is_lost(&call[i])) {
+            usual.rank = i;
+            CS_TRY(cs_arrival_rows_add(&f->rows, &usual, f->err));
+        }
+    }
+    return CS_OK;
+}
+
 static cs_status add_rows(finishing *f)
 {
-    size_t n_uneven = 0;
-    bool   has_size = true;
+    const uint32_t n        = f->n_present;
+    size_t         n_uneven = 0;
+    bool           has_size = true;
+    double        *scratch  = CS_NEW(double, 3 * (size_t)n);
+    cs_status      status   = CS_OK;
 
-    for (size_t i = 0; i < f->s->n; i += f->n_present) {
-        has_size = size_of(&f->s->records[i], f->n_present, &n_uneven) > 0 && has_size;
+    if (scratch == NULL) {
+        return CS_NO_MEMORY(f->err, "a call of a log");
+    }
+    for (size_t i = 0; i < f->s->n; i += n) {
+        has_size = size_of(&f->s->records[i], n, &n_uneven) > 0 && has_size;
     }
     if (n_uneven > 0) {
         cs_text_add(&f->notes->text,
                     "ranks have different sizes in %zu calls: the largest is used\n", n_uneven);
     }
-    for (size_t i = 0; i < f->s->n; i++) {
-        const record  *r     = &f->s->records[i];
-        const record  *first = &f->s->records[i - i % f->n_present];
-        double         at_s  = (double)NAN;
-        cs_arrival_row row   = {.iteration = i / f->n_present,
-                                .rank      = f->row_of[r->rank],
-                                .inside_s  = (double)r->inside_ns * 1e-9,
-                                .queued_s  = (double)NAN,
-                                .period_s  = (double)NAN};
-        if (f->has_clocks) {
-            at_s = set_clock(f, host_of(f, r), (double)(r->started_ns - f->base_ns) * 1e-9);
-        }
-        if (r->queued_ns != CS_NO_TIME) {
-            row.queued_s = (double)r->queued_ns * 1e-9;
-        }
-        row.arrival_s = at_s;
-        row.bytes     = has_size ? size_of(first, f->n_present, &n_uneven) : 0;
-        CS_TRY(cs_arrival_rows_add(&f->rows, &row, f->err));
+    for (size_t i = 0; i < f->s->n && status == CS_OK; i += n) {
+        const record *call  = &f->s->records[i];
+        uint64_t      bytes = has_size ? size_of(call, n, &n_uneven) : 0;
+        status              = add_call(f, call, i / n, bytes, scratch);
     }
-    return CS_OK;
+    cs_free(scratch);
+    return status;
 }
 
-/* The mean distance of two calls, from those that are kept. */
+/* The mean distance of two calls, from those that are kept: the first and the last of some rank. */
 static double period_of(const finishing *f)
 {
-    const record *first = f->s->records, *last = &f->s->records[f->s->n - f->n_present];
-    double        n = (double)(last->call - first->call);
+    size_t first = 0, last = f->s->n - 1;
 
-    if (!f->has_clocks || first->call >> EPOCH_SHIFT != last->call >> EPOCH_SHIFT || n <= 0) {
+    while (first < last && is_lost(&f->s->records[first])) {
+        first++;
+    }
+    last -= (last - first) % f->n_present;
+    while (first < last && is_lost(&f->s->records[last])) {
+        last -= f->n_present;
+    }
+    const record *a = &f->s->records[first], *b = &f->s->records[last];
+    double        n = (double)(b->call - a->call);
+    if (!f->has_clocks || a->call >> EPOCH_SHIFT != b->call >> EPOCH_SHIFT || n <= 0) {
         return (double)NAN;
     }
-    return (double)(last->started_ns - first->started_ns) * 1e-9 / n;
+    return (double)(b->started_ns - a->started_ns) * 1e-9 / n;
 }
 
 /* Servers and numbers of the ranks that are there. */
@@ -830,7 +1097,7 @@ static cs_status finish(finishing *f, const cs_arrival_options *options, const c
     cs_plain_text(f->notes->group, sizeof f->notes->group, f->s->group);
     sort_records(f);
     CS_TRY(find_present(f));
-    keep_complete(f);
+    CS_TRY(keep_complete(f));
     if (f->s->n == 0 || f->n_present < 2) {
         return refuse_empty(f, name);
     }

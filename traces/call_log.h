@@ -4,13 +4,18 @@
  * out of them comes a trace of arrivals.
  *
  * Calls of different ranks are the same where group, collective and number agree. Of a call that
- * some ranks lack nothing is used, which the notes count; ranks that are nowhere are named.
+ * some ranks lack nothing is used, which the notes count; ranks that are nowhere are named. Where
+ * that would leave less than half of the calls that three quarters of the ranks have (5 % lost of
+ * each of 256 ranks leave no call whole), these are used, and the ranks that lack one are taken to
+ * come, leave and be called as the middle of the others, which the notes count, too.
  *
  * Clocks. Where records have readings of their host's clock, the clocks are set by the ends of the
  * calls, which all ranks leave together: of each host offset and drift against the first one's (the
- * median over calls, so that a few late ends do not move it). What is left of the differences is
- * the clocks' error. Where there are no readings, or one steps back, arrivals come from the times
- * inside (traces/arrival_rows.h).
+ * median over calls of the earlier quarter of its ranks, so that neither a few late ends nor one
+ * rank that always leaves late move it). What is left of the differences is the clocks' error. A
+ * host all of whose ranks always leave late looks like one whose clock is ahead: such a slow
+ * network cannot be seen. Where there are no readings, or few ranks have them, or one steps back,
+ * arrivals come from the times inside (traces/arrival_rows.h).
  *
  * Memory is bounded: of more than CS_CALL_LOG_MOST records every second call is kept, then every
  * fourth, and so on, the same ones on all ranks; the notes say so.

@@ -30,6 +30,7 @@ typedef struct plant {
     double        lost_ratio;           /* of the records */
     bool          is_mixed, is_verbose; /* neighbouring records change places; with events */
     uint64_t      first_sn;
+    uint32_t      n_silent; /* the first so many ranks have no events */
 } plant;
 
 /* A number in [0, 1) for a place. */
@@ -80,7 +81,7 @@ static void add_record(const plant *p, uint64_t call, uint32_t r, cs_text *text)
                 "\"coll_busbw_gbs\": 12.5",
                 r, p->n_ranks, r / p->per_server, 100 + r, (unsigned long long)(p->first_sn + call),
                 llround((left_s - came_s) * 1e6));
-    if (p->is_verbose) {
+    if (p->is_verbose && r >= p->n_silent) {
         cs_text_add(text,
                     ", \"event_trace_ts\": {\"coll_start_ts\": %lld, \"kernel_events\": "
                     "[{\"channel_id\": 0, \"kernel_start_ts\": %lld, \"kernel_stop_ts\": %lld}, "
@@ -241,6 +242,75 @@ Test(call_log, lost_and_mixed_records)
     cr_expect(f.notes.n_incomplete > 10 && f.notes.n_incomplete < 60, "%zu lost",
               f.notes.n_incomplete);
     cr_expect_float_eq(f.notes.period_s, 0.3, 1e-4, "%g", f.notes.period_s);
+    let_go(&f);
+}
+
+/* Of many ranks that each lose some records hardly a call is whole: those that are lost come with
+ * the others. */
+Test(call_log, many_ranks_that_each_lose_records)
+{
+    static const cs_late_cause causes[] = {CS_LATE_HOST, CS_LATE_GPU, CS_LATE_NETWORK, CS_LATE_NOT};
+
+    for (uint32_t i = 0; i < 8; i++) {
+        plant p      = usual();
+        p.n_ranks    = MAX_RANKS;
+        p.lost_ratio = 0.08;
+        p.offset_s   = 777;
+        p.is_mixed   = true;
+        p.cause      = causes[i % 4];
+        p.first_sn   = 1 + 500 * i;
+        found f      = find(&p);
+
+        cr_expect_gt(f.trace.n_calls, 190, "%zu calls", f.trace.n_calls);
+        cr_expect_eq(f.trace.n_calls + f.notes.n_incomplete, p.n_calls);
+        cr_expect(strstr(f.notes.text.data, "lost: ") != NULL, "%s", f.notes.text.data);
+        cr_expect_float_eq(f.notes.period_s, 0.3, 1e-4, "%g", f.notes.period_s);
+        cr_expect(p.cause == CS_LATE_NOT || f.skew.straggler == p.who);
+        for (uint32_t r = 0; r < p.n_ranks; r++) {
+            cr_expect_eq(f.skew.ranks[r].cause, r == p.who ? p.cause : CS_LATE_NOT,
+                         "%u: rank %u: %d", i, r, (int)f.skew.ranks[r].cause);
+        }
+        let_go(&f);
+    }
+}
+
+/* Clocks are set by ranks that leave together: one of two on a server that always leaves late does
+ * not move its server's, nor does it count as the clocks' error. */
+Test(call_log, slow_networks_on_servers_of_two)
+{
+    for (uint32_t i = 0; i < 12; i++) {
+        plant p      = usual();
+        p.per_server = 2;
+        p.n_ranks    = i % 3 == 0 ? 2 : i % 3 == 1 ? 4 : 16;
+        p.who        = (uint32_t)(cs_mix64(i) % p.n_ranks);
+        p.cause      = CS_LATE_NETWORK;
+        p.offset_s   = -1234;
+        p.drift      = 3e-5;
+        p.delay_s    = 1e-3 * (1 + i);
+        found f      = find(&p);
+
+        cr_expect(f.trace.clock_error_s < 3e-5, "%u: %g", i, f.trace.clock_error_s);
+        cr_expect_eq(f.skew.straggler, p.who, "%u: rank %u", i, f.skew.straggler);
+        for (uint32_t r = 0; r < p.n_ranks; r++) {
+            cr_expect_eq(f.skew.ranks[r].cause, r == p.who ? CS_LATE_NETWORK : CS_LATE_NOT,
+                         "%u: rank %u: %d", i, r, (int)f.skew.ranks[r].cause);
+        }
+        let_go(&f);
+    }
+}
+
+/* Where some ranks' logs have no events, the times inside are what all have. */
+Test(call_log, ranks_without_events_among_others)
+{
+    plant p    = usual();
+    p.n_silent = 2;
+    found f    = find(&p);
+
+    cr_expect_eq(f.trace.n_calls, p.n_calls);
+    cr_expect_eq(f.skew.straggler, p.who);
+    cr_expect_eq(f.skew.ranks[p.who].cause, CS_LATE_UNKNOWN);
+    cr_expect(strstr(f.notes.text.data, "too few ranks have times of kernels") != NULL, "%s",
+              f.notes.text.data);
     let_go(&f);
 }
 
@@ -573,4 +643,58 @@ Test(call_log, thins_out)
     cs_call_log_close(log);
     cs_arrival_trace_free(&trace);
     cs_arrival_notes_free(&notes);
+}
+
+/* Numbers that repeat cannot be thinned out: what there is no room for is left out. */
+Test(call_log, numbers_that_never_move)
+{
+    const cs_arrival_options options = {0};
+    cs_call_log             *log     = NULL;
+    cs_arrival_trace         trace   = {0};
+    cs_arrival_notes         notes   = {0};
+    cs_error                 err     = {0};
+
+    cr_assert_eq(cs_call_log_open(1000, &log, &err), CS_OK);
+    for (size_t c = 0; c < CS_CALL_LOG_MOST + 1000; c++) {
+        const cs_logged_call call = {.group      = {"g", 1},
+                                     .collective = CS_ALLREDUCE,
+                                     .rank       = c % 2,
+                                     .n_ranks    = 2,
+                                     .started_ns = CS_NO_TIME,
+                                     .queued_ns  = CS_NO_TIME,
+                                     .inside_ns  = 1000};
+        cr_assert_eq(cs_call_log_add(log, &call, &err), CS_OK);
+    }
+    cr_assert_eq(cs_call_log_finish(log, &options, "log", &trace, &notes, &err), CS_OK, "%s",
+                 err.message);
+    cr_expect_eq(trace.n_calls, 1);
+    cr_expect(strstr(notes.text.data, "1000 records whose numbers of calls repeat") != NULL, "%s",
+              notes.text.data);
+    cs_call_log_close(log);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
+/* Groups of very many ranks each, one record each: refused before memory is. */
+Test(call_log, more_ranks_than_memory_is_for)
+{
+    cs_call_log *log    = NULL;
+    cs_error     err    = {0};
+    cs_status    status = cs_call_log_open(1000, &log, &err);
+
+    for (uint32_t g = 0; g < 1000 && status == CS_OK; g++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "%u", g);
+        const cs_logged_call call = {.group      = {name, strlen(name)},
+                                     .collective = CS_ALLREDUCE,
+                                     .rank       = 65535,
+                                     .n_ranks    = 65536,
+                                     .started_ns = CS_NO_TIME,
+                                     .queued_ns  = CS_NO_TIME,
+                                     .inside_ns  = 1000};
+        status                    = cs_call_log_add(log, &call, &err);
+    }
+    cr_expect_eq(status, CS_EINVAL);
+    cr_expect(strstr(err.message, "ranks in all groups together") != NULL, "%s", err.message);
+    cs_call_log_close(log);
 }
