@@ -12,6 +12,10 @@
 
 enum { RESOLUTION_NS = 1000, NAME_BYTES = 64 };
 
+/* Lines at the beginning of a file of which one must be a record: the first may be torn where logs
+ * are rotated. */
+enum { LEADING_LINES = 16 };
+
 /* What is read of a line; times in us, CS_NO_TIME: not there. */
 typedef struct line_record {
     cs_scan_text group, name, host, collective;
@@ -24,7 +28,10 @@ typedef struct line_record {
 typedef struct inspection {
     cs_call_log  *log;
     size_t        n_point_to_point, n_unknown, n_other, n_without_rank, n_too_long, n_cut;
-    size_t        n_without_events;
+    size_t        n_without_events, n_torn, n_damaged; /* ..: lines, files */
+    size_t        n_records;                           /* with those of no use */
+    const char   *torn_name, *damaged_name;            /* the first ones */
+    int           torn_line, damaged_line;
     line_record   before; /* header and metadata that stand once for many records (4.3) */
     char          kept[3][NAME_BYTES];   /* their texts */
     const char   *name;                  /* of the file */
@@ -151,17 +158,31 @@ static bool read_line(const char *text, size_t length, line_record *r)
     return is_object && !scan.is_wrong && cs_scan_is_at_end(&scan);
 }
 
+/* What only Inspector has. */
+static bool is_record(const line_record *r)
+{
+    return r->has_call || r->is_point_to_point || (r->rank >= 0 && r->group.text != NULL);
+}
+
 bool cs_inspector_is(const char *text, size_t length)
 {
-    const char *end = memchr(text, '\n', length);
-    line_record r   = {.rank = -1};
-
     if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
         text += 3;
         length -= 3;
     }
-    (void)read_line(text, end != NULL ? (size_t)(end - text) : length, &r);
-    return r.has_call || r.is_point_to_point || (r.rank >= 0 && r.group.text != NULL);
+    for (int i = 0; i < LEADING_LINES && length > 0; i++) {
+        const char *end  = memchr(text, '\n', length);
+        size_t      n    = end != NULL ? (size_t)(end - text) : length;
+        line_record r    = {.rank = -1};
+        bool        is_a = read_line(text, n, &r);
+        /* A first line that is cut off may be all there is. */
+        if ((is_a || i == 0) && is_record(&r)) {
+            return true;
+        }
+        text += end != NULL ? n + 1 : n;
+        length -= end != NULL ? n + 1 : n;
+    }
+    return false;
 }
 
 /* A text that outlives its line. */
@@ -277,11 +298,13 @@ static cs_status take_line(inspection *in, const cs_line_view *line)
             in->n_cut++;
             return CS_OK;
         }
-        cs_status status = CS_FAIL(in->err, CS_EPARSE, "",
-                                   "no JSON object: accepted is one record of Inspector a line");
-        cs_error_locate(in->err, in->name, line->number, 1);
-        return status;
+        if (in->n_torn++ == 0) {
+            in->torn_name = in->name;
+            in->torn_line = line->number;
+        }
+        return CS_OK;
     }
+    in->n_records += is_record(&r);
     if (!r.has_call) {
         in->n_point_to_point += r.is_point_to_point;
         keep_header(in, &r);
@@ -297,20 +320,30 @@ static cs_status take_line(inspection *in, const cs_line_view *line)
 
 static cs_status read_file(inspection *in, cs_lines *lines)
 {
-    cs_line_view line;
+    cs_line_view line     = {.number = 0};
     bool         has_more = true;
 
     in->before = (line_record){.rank = -1};
     for (;;) {
-        CS_TRY(cs_lines_next(lines, &line, &has_more, in->err));
-        if (!has_more) {
+        cs_status status = cs_lines_next(lines, &line, &has_more, in->err);
+        if (status == CS_EPARSE && in->n_records > 0) { /* what is in front of the damage counts */
+            if (in->n_damaged++ == 0) {
+                in->damaged_name = in->name;
+                in->damaged_line = line.number;
+            }
+            if (in->err != NULL) {
+                *in->err = (cs_error){.status = CS_OK};
+            }
             return CS_OK;
+        }
+        if (status != CS_OK || !has_more) {
+            return status;
         }
         if (line.number == 1 && line.length >= 3 && memcmp(line.text, "\xEF\xBB\xBF", 3) == 0) {
             line.text += 3;
             line.length -= 3;
         }
-        cs_status status = take_line(in, &line);
+        status = take_line(in, &line);
         if (status != CS_OK) {
             cs_error_locate(in->err, in->name, line.number, 0);
             return status;
@@ -329,6 +362,12 @@ static cs_status read_files(inspection *in, const cs_arrival_text *texts, size_t
         cs_status status = read_file(in, lines);
         cs_lines_close(lines);
         CS_TRY(status);
+    }
+    if (in->n_records == 0 && in->n_torn > 0) {
+        cs_status status = CS_FAIL(in->err, CS_EPARSE, "",
+                                   "no JSON object: accepted is one record of Inspector a line");
+        cs_error_locate(in->err, in->torn_name, in->torn_line, 1);
+        return status;
     }
     return CS_OK;
 }
@@ -350,6 +389,16 @@ static void note(const inspection *in, cs_text *text)
         if (counts[i].n > 0) {
             cs_text_add(text, "left out: %zu %s\n", counts[i].n, counts[i].what);
         }
+    }
+    if (in->n_torn > 0) {
+        cs_text_add(text, "left out: %zu lines that are no JSON object, the first is %s:%d\n",
+                    in->n_torn, in->torn_name, in->torn_line);
+    }
+    if (in->n_damaged > 0) {
+        cs_text_add(text,
+                    "left out: the rest of %zu compressed files that are damaged or cut off, the "
+                    "first is %s, behind line %d\n",
+                    in->n_damaged, in->damaged_name, in->damaged_line);
     }
     if (in->n_without_events > 0) {
         cs_text_add(text,

@@ -126,6 +126,7 @@ cs_status cs_gzip_next(cs_gzip *gzip, char *bytes, size_t room, size_t *n_p, cs_
 {
     size_t n = 0;
 
+    *n_p = 0;
     while (n < room && !gzip->is_at_end) {
         CS_TRY(refill(gzip, err));
         bool is_empty        = gzip->z.avail_in == 0;
@@ -134,13 +135,13 @@ cs_status cs_gzip_next(cs_gzip *gzip, char *bytes, size_t room, size_t *n_p, cs_
         const uInt available = gzip->z.avail_out;
         int        code      = inflate(&gzip->z, Z_NO_FLUSH);
         n += available - gzip->z.avail_out;
+        *n_p = n;
         if (code == Z_STREAM_END) {
             CS_TRY(next_member(gzip, err));
         } else if (code != Z_OK && (code != Z_BUF_ERROR || is_empty || gzip->z.avail_in > 0)) {
             return refuse(gzip, code, err);
         }
     }
-    *n_p = n;
     return CS_OK;
 }
 

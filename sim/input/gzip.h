@@ -33,7 +33,8 @@ typedef struct cs_gzip cs_gzip;
 /* Begin at the place where `file` (borrowed) is. */
 CS_MUST_CHECK cs_status cs_gzip_open(FILE *file, cs_gzip **gzip_p, cs_error *err);
 
-/* The next bytes: `room` of them, fewer only at the end. */
+/* The next bytes: `room` of them, fewer only at the end, and where what follows is damaged: then
+ * CS_EPARSE, with those in front of the damage. */
 CS_MUST_CHECK cs_status cs_gzip_next(cs_gzip *gzip, char *bytes, size_t room, size_t *n_p,
                                      cs_error *err);
 

@@ -24,9 +24,18 @@ struct cs_lines {
     size_t      at, length;
     int         number;
     bool        is_at_end, is_in_cut; /* ..: inside a line of which the beginning was handed out */
+    cs_error    damage;               /* what is behind the end of what could be read; or CS_OK */
 };
 
-/* Fill the window up. */
+static cs_status tell_damage(const cs_lines *l, cs_error *err)
+{
+    if (err != NULL) {
+        *err = l->damage;
+    }
+    return l->damage.status;
+}
+
+/* Fill the window up. Damage is told when all in front of it was. */
 static cs_status fill(cs_lines *l, cs_error *err)
 {
     size_t left = l->length - l->at, added = 0;
@@ -39,16 +48,17 @@ static cs_status fill(cs_lines *l, cs_error *err)
     l->length = left;
     if (l->gzip != NULL) {
         cs_status status =
-            cs_gzip_next(l->gzip, l->window + left, WINDOW_BYTES - left, &added, err);
-        if (status != CS_OK) {
-            cs_error_locate(err, l->path, 0, 0);
-            return status;
+            cs_gzip_next(l->gzip, l->window + left, WINDOW_BYTES - left, &added, &l->damage);
+        if (status == CS_EPARSE) {
+            cs_error_locate(&l->damage, l->path, 0, 0);
+        } else if (status != CS_OK) {
+            return tell_damage(l, err);
         }
     } else {
         added = fread(l->window + left, 1, WINDOW_BYTES - left, l->file);
     }
     l->length += added;
-    l->is_at_end = l->length < WINDOW_BYTES;
+    l->is_at_end = l->length < WINDOW_BYTES || l->damage.status != CS_OK;
     if (l->is_at_end && ferror(l->file) != 0) {
         cs_status status = CS_FAIL(err, CS_EIO, "", "cannot be read: %s", strerror(errno));
         cs_error_locate(err, l->path, 0, 0);
@@ -172,7 +182,7 @@ cs_status cs_lines_next(cs_lines *lines, cs_line_view *line_p, bool *more_p, cs_
 
     *more_p = left > 0;
     if (left == 0) {
-        return CS_OK;
+        return tell_damage(lines, err);
     }
     lines->number += lines->number < INT_MAX;
     *line_p          = (cs_line_view){.text       = from,

@@ -37,7 +37,8 @@ CS_MUST_CHECK cs_status cs_lines_open_text(const char *text, size_t length, cs_l
 /* What is in reach and not read yet, at most CS_LINES_MOST_BYTES; `*length_p` bytes. */
 const char *cs_lines_ahead(const cs_lines *lines, size_t *length_p);
 
-/* The next line; *more_p is false at the end. Some 5 GB/s. */
+/* The next line; *more_p is false at the end. What is damaged or cut off inside compression is
+ * CS_EPARSE, after all lines in front of it (the last one has no end). Some 5 GB/s. */
 CS_MUST_CHECK cs_status cs_lines_next(cs_lines *lines, cs_line_view *line_p, bool *more_p,
                                       cs_error *err);
 

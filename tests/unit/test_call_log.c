@@ -14,7 +14,11 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
 
 enum { MAX_RANKS = 32 };
 
@@ -537,7 +541,9 @@ Test(call_log, bad_logs)
         int         line;
     } cases[] = {
         {"{\"header\": {\"id\": \"a\", \"rank\": 0, \"n_ranks\": 2}, \"coll_perf\": {}}\nnothing\n",
-         "no JSON object", 2},
+         "no record of a collective", 0},
+        {"{\"header\": {\"id\": \"a\", \"rank\": 0, \"n_ranks\": 2}, \"coll_perf\": {}\nnothing\n",
+         "no JSON object", 1},
         {"{\"header\": {\"id\": \"a\", \"rank\": 0, \"n_ranks\": 2}, \"coll_perf\": {\"coll\": "
          "\"AllReduce\", \"coll_sn\": 1, \"coll_exec_time_us\": 10}}\n",
          "logs of one rank only", 0},
@@ -673,6 +679,76 @@ Test(call_log, numbers_that_never_move)
     cs_call_log_close(log);
     cs_arrival_trace_free(&trace);
     cs_arrival_notes_free(&notes);
+}
+
+/* Lines that are no records, also the first of a file, are left out and named. */
+Test(call_log, torn_lines)
+{
+    static const char *const torn[]  = {"le\": \"v4.1\"}, \"coll_perf\": 1}}\n", "garbage\n",
+                                        "{\"header\": {\"id\": \"0x7e1c\"\n", "\x01\x02\n", "{}}\n"};
+    const cs_arrival_options options = {0};
+    cs_text                  logs[MAX_RANKS] = {{0}};
+    plant                    p               = usual();
+    cs_arrival_trace         trace           = {0};
+    cs_arrival_notes         notes           = {0};
+    cs_error                 err             = {0};
+
+    for (uint32_t r = 0; r < 5; r++) {
+        cs_text_add(&logs[r], "%s", torn[r]);
+    }
+    write_logs(&p, logs);
+    for (uint32_t r = 5; r < 8; r++) {
+        cs_text_add(&logs[r], "%s%s", torn[r - 5], "{}\n");
+    }
+    cr_assert_eq(read_logs(logs, p.n_ranks, &options, &trace, &notes, &err), CS_OK, "%s",
+                 err.message);
+    cr_expect_eq(trace.n_calls, p.n_calls);
+    cr_expect(strstr(notes.text.data,
+                     "left out: 8 lines that are no JSON object, the first is log:1\n") != NULL,
+              "%s", notes.text.data);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+    for (uint32_t r = 0; r < p.n_ranks; r++) {
+        cs_text_free(&logs[r]);
+    }
+}
+
+/* Of a compressed log that is cut off, what is in front counts. */
+Test(call_log, compressed_logs_that_are_cut_off)
+{
+    const cs_arrival_options options         = {0};
+    cs_text                  logs[MAX_RANKS] = {{0}};
+    plant                    p               = usual();
+    cs_arrival_trace         trace           = {0};
+    cs_arrival_notes         notes           = {0};
+    cs_error                 err             = {0};
+    char                     folder[]        = "/tmp/cs_cut_XXXXXX", path[64], line[64];
+    const char *const        paths[]         = {folder};
+
+    cr_assert_not_null(mkdtemp(folder));
+    write_logs(&p, logs);
+    for (uint32_t r = 0; r < p.n_ranks; r++) {
+        (void)snprintf(path, sizeof path, "%s/rank%u.log.gz", folder, r);
+        gzFile file = gzopen(path, "wb");
+        cr_assert_eq(gzwrite(file, logs[r].data, (unsigned)logs[r].length), (int)logs[r].length);
+        cr_assert_eq(gzclose(file), Z_OK);
+        if (r == 7) {
+            struct stat info;
+            cr_assert_eq(stat(path, &info), 0);
+            cr_assert_eq(truncate(path, info.st_size * 9 / 10), 0);
+        }
+        cs_text_free(&logs[r]);
+    }
+    cr_assert_eq(cs_arrival_files_load(paths, 1, &options, &trace, &notes, &err), CS_OK, "%s",
+                 err.message);
+    cr_expect(trace.n_calls > p.n_calls / 2 && trace.n_calls < p.n_calls, "%zu", trace.n_calls);
+    cr_expect(strstr(notes.text.data, "the rest of 1 compressed files that are damaged") != NULL &&
+                  strstr(notes.text.data, "rank7.log.gz") != NULL,
+              "%s", notes.text.data);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+    (void)snprintf(line, sizeof line, "rm -r %s", folder);
+    cr_expect_eq(system(line), 0);
 }
 
 /* Groups of very many ranks each, one record each: refused before memory is. */

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "input/folder.h"
 #include "input/gzip.h"
+#include "input/lines.h"
 #include "traces/arrival_file.h"
 #include "traces/nccl_tests.h"
 
@@ -191,6 +192,37 @@ Test(gzip, pieces_of_a_file_are_its_text)
     cs_gzip_close(gzip);
     cs_gzip_close(NULL);
     (void)fclose(file);
+    free(data);
+    remove_folder(folder);
+}
+
+/* Of a file that is cut off, all lines in front of the cut are there, then it is said. */
+Test(gzip, lines_in_front_of_a_cut)
+{
+    const char  *folder = new_folder(), *path = in(folder, "x.log.gz");
+    size_t       length = 300000, n = 0, at = 0;
+    char        *data  = noise(length), *file;
+    cs_lines    *lines = NULL;
+    cs_line_view line  = {.number = 0};
+    bool         more  = true;
+    cs_error     err   = {0};
+
+    for (size_t i = 99; i < length; i += 100) {
+        data[i] = '\n';
+    }
+    file = pack(data, length, &n);
+    write_to(path, file, n / 2);
+    cr_assert_eq(cs_lines_open(path, &lines, &err), CS_OK);
+    cs_status status = cs_lines_next(lines, &line, &more, &err);
+    for (; status == CS_OK && more; status = cs_lines_next(lines, &line, &more, &err)) {
+        cr_assert(memcmp(line.text, data + at, line.length) == 0);
+        at += line.length + (line.has_no_end ? 0 : 1);
+    }
+    cr_expect_eq(status, CS_EPARSE);
+    cr_expect(strstr(err.message, "is cut off") != NULL && strstr(err.input, "x.log.gz") != NULL);
+    cr_expect(at > length / 3 && at < length, "%zu bytes", at);
+    cs_lines_close(lines);
+    free(file);
     free(data);
     remove_folder(folder);
 }
