@@ -554,54 +554,72 @@ static bool is_most(const finishing *f, size_t n_known)
     return n_known >= 2 && 4 * n_known >= 3 * (size_t)f->n_present;
 }
 
-/* How many calls are there on all ranks, and on most? `n_usable`: with those of which some are
- * lost, if every rank has at least half of them, else those of all ranks. */
+/* How many calls are there, on all ranks, and on so many that they can be used: on most, with all
+ * ranks that have less than half of those. */
 typedef struct census {
     size_t n_all, n_whole, n_most, n_usable;
+    bool  *is_thin; /* [n_present] a rank that has less than half; owned */
 } census;
+
+static size_t n_known_thin(const finishing *f, const census *c, size_t begin, size_t end,
+                           bool has_clocks)
+{
+    size_t n = 0;
+
+    for (size_t i = begin; i < end; i++) {
+        const record *r = &f->s->records[i];
+        n += c->is_thin[f->row_of[r->rank]] && is_known(r, has_clocks);
+    }
+    return n;
+}
 
 static cs_status take_census(const finishing *f, bool has_clocks, census *c)
 {
     const stream *s        = f->s;
-    size_t       *n_of_row = CS_NEW(size_t, f->n_present), end, n_known;
-    bool          is_even  = true;
+    size_t       *n_of_row = CS_NEW(size_t, f->n_present), end, n_known, n_thin = 0;
 
-    if (n_of_row == NULL) {
+    *c = (census){.is_thin = CS_NEW(bool, f->n_present)};
+    if (n_of_row == NULL || c->is_thin == NULL) {
+        cs_free(n_of_row);
         return CS_NO_MEMORY(f->err, "the ranks of a log");
     }
-    *c = (census){0};
     for (size_t begin = 0; begin < s->n; begin = end) {
         end = end_of_call(s, begin, has_clocks, &n_known);
         c->n_all++;
         c->n_whole += n_known == f->n_present;
-        if (is_most(f, n_known)) {
-            c->n_most++;
-            for (size_t i = begin; i < end; i++) {
-                n_of_row[f->row_of[s->records[i].rank]] += is_known(&s->records[i], has_clocks);
-            }
+        c->n_most += is_most(f, n_known);
+        for (size_t i = begin; i < end && is_most(f, n_known); i++) {
+            n_of_row[f->row_of[s->records[i].rank]] += is_known(&s->records[i], has_clocks);
         }
     }
     for (uint32_t i = 0; i < f->n_present; i++) {
-        is_even = is_even && 2 * n_of_row[i] >= c->n_most;
+        c->is_thin[i] = 2 * n_of_row[i] < c->n_most;
+        n_thin += c->is_thin[i];
     }
-    c->n_usable = is_even ? c->n_most : c->n_whole;
     cs_free(n_of_row);
+    for (size_t begin = 0; begin < s->n; begin = end) {
+        end = end_of_call(s, begin, has_clocks, &n_known);
+        c->n_usable += is_most(f, n_known) && n_known_thin(f, c, begin, end, has_clocks) == n_thin;
+    }
     return CS_OK;
 }
 
-/* Keep the calls that most ranks have; a record that is lost is one without times. */
-static cs_status keep_most(finishing *f, size_t n_calls)
+/* Keep the calls that can be used; a record that is lost is one without times. */
+static cs_status keep_usable(finishing *f, const census *c)
 {
     stream *s    = f->s;
-    record *kept = CS_NEW(record, n_calls * f->n_present);
-    size_t  n    = 0, end, n_known;
+    record *kept = CS_NEW(record, c->n_usable * f->n_present);
+    size_t  n = 0, end, n_known, n_thin = 0;
 
     if (kept == NULL) {
         return CS_NO_MEMORY(f->err, "the records of a log");
     }
+    for (uint32_t i = 0; i < f->n_present; i++) {
+        n_thin += c->is_thin[i];
+    }
     for (size_t begin = 0; begin < s->n; begin = end) {
         end = end_of_call(s, begin, f->has_clocks, &n_known);
-        if (!is_most(f, n_known)) {
+        if (!is_most(f, n_known) || n_known_thin(f, c, begin, end, f->has_clocks) < n_thin) {
             continue;
         }
         for (uint32_t i = 0; i < f->n_present; i++) {
@@ -645,21 +663,18 @@ static void keep_whole(finishing *f)
 }
 
 /* Leave only calls that all ranks have, and of which everything is known that is used; where that
- * is less than half of what most ranks have (many ranks, of which each loses some records), those
- * that most have. Readings of clocks are used unless that costs more than half of the calls. */
-static cs_status keep_complete(finishing *f)
+ * is less than half of what can be used (many ranks, of which each loses some records), those.
+ * Readings of clocks are used unless that costs more than half of the calls. */
+static cs_status keep_by(finishing *f, const census *with, const census *without)
 {
-    census with, without;
+    f->has_clocks   = with->n_usable > 0 && 2 * with->n_usable >= without->n_usable;
+    const census *c = f->has_clocks ? with : without;
 
-    CS_TRY(take_census(f, true, &with));
-    CS_TRY(take_census(f, false, &without));
-    f->has_clocks = with.n_usable > 0 && 2 * with.n_usable >= without.n_usable;
-    if (!f->has_clocks && with.n_most > 0) {
+    if (!f->has_clocks && with->n_most > 0) {
         cs_text_add(&f->notes->text, "too few ranks have times of kernels: they are not used\n");
     }
-    const census *c = f->has_clocks ? &with : &without;
     if (2 * c->n_whole < c->n_usable) {
-        CS_TRY(keep_most(f, c->n_usable));
+        CS_TRY(keep_usable(f, c));
     } else {
         keep_whole(f);
     }
@@ -671,6 +686,22 @@ static cs_status keep_complete(finishing *f)
                     f->n_filled, f->s->n, 100 * (double)f->n_filled / (double)f->s->n);
     }
     return CS_OK;
+}
+
+static cs_status keep_complete(finishing *f)
+{
+    census    with = {0}, without = {0};
+    cs_status status = take_census(f, true, &with);
+
+    if (status == CS_OK) {
+        status = take_census(f, false, &without);
+    }
+    if (status == CS_OK) {
+        status = keep_by(f, &with, &without);
+    }
+    cs_free(with.is_thin);
+    cs_free(without.is_thin);
+    return status;
 }
 
 /* Is it a record that was lost? */

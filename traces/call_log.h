@@ -7,7 +7,8 @@
  * some ranks lack nothing is used, which the notes count; ranks that are nowhere are named. Where
  * that would leave less than half of the calls that three quarters of the ranks have (5 % lost of
  * each of 256 ranks leave no call whole), these are used, and the ranks that lack one are taken to
- * come, leave and be called as the middle of the others, which the notes count, too.
+ * come, leave and be called as the middle of the others, which the notes count, too; not a rank
+ * that lacks more than half of them: then only those that it has are used.
  *
  * Clocks. Where records have readings of their host's clock, the clocks are set by the ends of the
  * calls, which all ranks leave together: of each host offset and drift against the first one's (the

@@ -278,6 +278,31 @@ Test(call_log, many_ranks_that_each_lose_records)
     }
 }
 
+/* A rank that has few calls is needed: only those are used, though others are lost there. */
+Test(call_log, a_short_log_among_many)
+{
+    const cs_arrival_options options         = {0};
+    cs_text                  logs[MAX_RANKS] = {{0}};
+    plant                    p               = usual();
+    cs_arrival_trace         trace           = {0};
+    cs_arrival_notes         notes           = {0};
+    cs_error                 err             = {0};
+
+    p.n_ranks    = MAX_RANKS;
+    p.lost_ratio = 0.05;
+    write_logs(&p, logs);
+    logs[3].length = (size_t)(strstr(logs[3].data, "\"coll_sn\": 60,") - logs[3].data);
+    cr_assert_eq(read_logs(logs, p.n_ranks, &options, &trace, &notes, &err), CS_OK, "%s",
+                 err.message);
+    cr_expect(trace.n_calls > 45 && trace.n_calls < 60, "%zu calls", trace.n_calls);
+    cr_expect_not_null(strstr(notes.text.data, "lost: "));
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+    for (uint32_t r = 0; r < p.n_ranks; r++) {
+        cs_text_free(&logs[r]);
+    }
+}
+
 /* Clocks are set by ranks that leave together: one of two on a server that always leaves late does
  * not move its server's, nor does it count as the clocks' error. */
 Test(call_log, slow_networks_on_servers_of_two)
