@@ -12,15 +12,25 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-enum { RESOLUTION_NS = 1000, MOST_MEMBERS = 1 << 16, NAME_BYTES = 128 };
+enum { RESOLUTION_NS = 1000, MOST_MEMBERS = 1 << 16, NAME_BYTES = 128, MOST_GROUPS = 32 };
+
+/* Who the rank is in a group. */
+typedef struct membership {
+    const json_t *members; /* as the file lists them */
+    uint32_t      place, size;
+    bool          is_member;
+} membership;
 
 /* One file. */
 typedef struct dump {
     cs_call_log           *log;
     const cs_arrival_text *text;
     json_t                *tree;
-    int64_t                rank;                                           /* in the job */
+    int64_t                rank;                /* in the job */
+    membership             groups[MOST_GROUPS]; /* that were looked up last in this file */
+    size_t                 n_groups;
     size_t                 n_unfinished, n_point_to_point, n_other, n_odd; /* of all files */
     size_t                 n_polled;                                       /* without a duration */
 } dump;
@@ -40,20 +50,29 @@ bool cs_flight_recorder_is(const char *text, size_t length)
     return false;
 }
 
-/* The last number in a file's name: "nccl_trace_rank_12.json"; -1: none. */
+/* The number behind the last "rank" in a file's name, else the last one: "job3_rank_12.json"; -1:
+ * none. */
 static int64_t rank_in_name(const char *name)
 {
-    const char *file = strrchr(name, '/') != NULL ? strrchr(name, '/') + 1 : name;
-    int64_t     rank = -1;
+    const char *file    = strrchr(name, '/') != NULL ? strrchr(name, '/') + 1 : name;
+    int64_t     rank    = -1;
+    bool        is_said = false;
 
-    for (; *file != '\0'; file++) {
-        if (isdigit((unsigned char)*file)) {
-            rank = 0;
-            for (; isdigit((unsigned char)*file) && rank < CS_MAX_RANKS; file++) {
-                rank = 10 * rank + (*file - '0');
-            }
-            file--;
+    for (const char *at = file; *at != '\0'; at++) {
+        if (!isdigit((unsigned char)*at)) {
+            continue;
         }
+        int64_t     number = 0;
+        const char *word   = at - (at > file && (at[-1] == '_' || at[-1] == '-'));
+        bool        says   = word - file >= 4 && strncasecmp(word - 4, "rank", 4) == 0;
+        for (; isdigit((unsigned char)*at); at++) {
+            number = number < CS_MAX_RANKS ? 10 * number + (*at - '0') : number;
+        }
+        at--;
+        if (says || !is_said) {
+            rank = number;
+        }
+        is_said = is_said || says;
     }
     return rank;
 }
@@ -110,8 +129,27 @@ static bool place_in_group(const json_t *members, int64_t rank, uint32_t *place_
     return found;
 }
 
+/* The same, of the groups of this file once only: a list may be as long as the job. */
+static bool find_place(dump *d, const json_t *members, uint32_t *place_p, uint32_t *size_p)
+{
+    size_t g = 0;
+
+    while (g < MOST_GROUPS && g < d->n_groups && d->groups[g].members != members) {
+        g++;
+    }
+    if (g == MOST_GROUPS || g == d->n_groups) {
+        g             = d->n_groups++ % MOST_GROUPS;
+        membership *m = &d->groups[g];
+        *m            = (membership){.members = members};
+        m->is_member  = place_in_group(members, d->rank, &m->place, &m->size);
+    }
+    *place_p = d->groups[g].place;
+    *size_p  = d->groups[g].size;
+    return d->groups[g].is_member;
+}
+
 /* The group of an entry: its name, and who the rank is in it. */
-static void find_group(const dump *d, const json_t *entry, cs_logged_call *call, char *name)
+static void find_group(dump *d, const json_t *entry, cs_logged_call *call, char *name)
 {
     const json_t *group = json_object_get(entry, "process_group");
     const char   *said = json_string_value(json_is_array(group) ? json_array_get(group, 0) : group);
@@ -126,7 +164,7 @@ static void find_group(const dump *d, const json_t *entry, cs_logged_call *call,
         (void)snprintf(name, NAME_BYTES, "%lld", (long long)json_integer_value(id));
     }
     const json_t *members = json_object_get(json_object_get(config, name), "ranks");
-    if (!place_in_group(members, d->rank, &place, &size)) {
+    if (!find_place(d, members, &place, &size)) {
         place = (uint32_t)d->rank;
         size  = 0;
     }
@@ -258,6 +296,7 @@ static cs_status read_dump(dump *d, cs_error *err)
     if (d->tree == NULL) {
         return cs_tree_refuse(&problem, d->text->name, 0, err);
     }
+    d->n_groups      = 0;
     cs_status status = read_entries(d, err);
     json_decref(d->tree);
     return status;

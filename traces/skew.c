@@ -142,7 +142,7 @@ static void describe_inside(const cs_arrival_trace *trace, cs_skew *skew, double
 #define LATE_SCATTERS 3.0  /* so many times as far behind the others as the early ones are apart */
 #define LATE_TAILS    2.5  /* ... and as ranks that are seldom late ever are */
 #define LATE_ERRORS   2.0  /* ... and as the clocks' error */
-#define LATE_RATIO    0.05 /* of the calls: seldom late is not a cause */
+#define LATE_RATIO    0.02 /* of the calls: seldom late is not a cause */
 #define LATE_TIMES    3.0  /* as often as the ranks that are seldom late */
 #define LATE_CHANCE   0.01 /* that it is chance, for all ranks together */
 #define TAIL          0.95 /* of the calls */

@@ -18,7 +18,7 @@
  * about before its host made the call, the cause is the host; else it is the GPU, which was still
  * busy; unknown where hosts make their calls as far apart as that. A rank that comes with the
  * others and leaves late, by the same measure, has a slow network. A rank has a cause if it is late
- * in at least 5 % of the calls, 3 times as often as a quarter of the ranks are, and so often that
+ * in at least 2 % of the calls, 3 times as often as a quarter of the ranks are, and so often that
  * chance would not do it to any rank in 99 of 100 traces (Poisson, with the mean of the ranks that
  * are late less often); it is the one of most of these calls. Where nobody comes late, and somebody
  * leaves later than anybody comes, that rank is the straggler.

@@ -706,6 +706,43 @@ Test(call_log, numbers_that_never_move)
     cs_arrival_notes_free(&notes);
 }
 
+/* The rank of a dump that does not say it is that behind "rank" in its name, else the last number.
+ */
+Test(call_log, ranks_in_names_of_files)
+{
+    static const char *const names[][2] = {
+        {"/tmp/7/job77_rank0_node3.json", "job77_Rank-1_node3.json"},
+        {"nccl_trace_0", "x9/nccl_trace_1.json"},
+        {"rank0.v2.json", "rank1.v2.json"},
+        {"rank12_rank_0", "rank_1"}};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const cs_arrival_options options  = {0};
+        cs_arrival_text          texts[2] = {{0}};
+        cs_text                  dumps[2] = {{0}};
+        cs_arrival_trace         trace    = {0};
+        cs_arrival_notes         notes    = {0};
+        cs_error                 err      = {0};
+        for (int r = 0; r < 2; r++) {
+            cs_text_add(&dumps[r],
+                        "{\"entries\": [{\"profiling_name\": \"nccl:all_reduce\", "
+                        "\"process_group\": \"0\", \"collective_seq_id\": 1, \"duration_ms\": %d, "
+                        "\"time_discovered_completed_ns\": 99000000}]}",
+                        2 - r);
+            texts[r] = (cs_arrival_text){names[i][r], dumps[r].data, dumps[r].length};
+        }
+        cr_assert_eq(cs_arrival_texts_read(texts, 2, &options, &trace, &notes, &err), CS_OK,
+                     "%zu: %s", i, err.message);
+        cr_expect_eq(trace.n_ranks, 2);
+        cr_expect_null(trace.number);
+        cr_expect_float_eq(cs_trace_arrival(&trace, 0, 1), 1e-3, 1e-12, "%zu", i);
+        cs_arrival_trace_free(&trace);
+        cs_arrival_notes_free(&notes);
+        cs_text_free(&dumps[0]);
+        cs_text_free(&dumps[1]);
+    }
+}
+
 /* Lines that are no records, also the first of a file, are left out and named. */
 Test(call_log, torn_lines)
 {
