@@ -810,7 +810,9 @@ static void find_ends_apart(const finishing *f, double *scratch, double *off_s)
                 scratch[n_known++] = end_s;
             }
         }
-        cs_sort_samples(scratch, n_known);
+        if (f->n_present > 2) { /* of two, the earlier one is now this, now that */
+            cs_sort_samples(scratch, n_known);
+        }
         for (uint32_t i = 0; i < f->n_present; i++) {
             off_s[i * n + k] -= early_of(scratch, n_known);
         }
@@ -1128,8 +1130,11 @@ static cs_status finish(finishing *f, const cs_arrival_options *options, const c
     cs_plain_text(f->notes->group, sizeof f->notes->group, f->s->group);
     sort_records(f);
     CS_TRY(find_present(f));
+    if (f->n_present < 2) {
+        return refuse_empty(f, name);
+    }
     CS_TRY(keep_complete(f));
-    if (f->s->n == 0 || f->n_present < 2) {
+    if (f->s->n == 0) {
         return refuse_empty(f, name);
     }
     if (f->has_clocks && steps_back(f)) {

@@ -328,6 +328,31 @@ Test(call_log, slow_networks_on_servers_of_two)
     }
 }
 
+/* Of two ranks, how far their ends are apart is what varies, whichever leaves first. */
+Test(call_log, two_ranks)
+{
+    for (uint32_t i = 0; i < 40; i++) {
+        plant p      = usual();
+        p.n_ranks    = 2;
+        p.per_server = 1 + i % 2;
+        p.who        = i / 2 % 2;
+        p.cause      = i / 4 % 2 == 0 ? CS_LATE_HOST : CS_LATE_GPU;
+        p.offset_s   = 99;
+        p.n_calls    = 60;
+        p.first_sn += 100 * i;
+        p.end_error_s = 1e-5;
+        found f       = find(&p);
+
+        cr_expect(f.trace.clock_error_s > 3e-6 && f.trace.clock_error_s < 8e-6, "%u: %g", i,
+                  f.trace.clock_error_s);
+        cr_expect_eq(f.skew.straggler, p.who);
+        cr_expect_eq(f.skew.ranks[p.who].cause, p.cause, "%u: %d", i,
+                     (int)f.skew.ranks[p.who].cause);
+        cr_expect_eq(f.skew.ranks[1 - p.who].cause, CS_LATE_NOT);
+        let_go(&f);
+    }
+}
+
 /* Where some ranks' logs have no events, the times inside are what all have. */
 Test(call_log, ranks_without_events_among_others)
 {
