@@ -437,6 +437,7 @@ typedef struct finishing {
     uint32_t         *by_host;    /* [n_present] the rows, host by host */
     uint32_t         *of_host;    /* [n_hosts + 1] where those of a host begin in that */
     bool              has_clocks; /* readings are used */
+    size_t            n_readings; /* records that have one */
     size_t            n_filled;   /* records that are lost of calls that are kept */
     double           *offset_s, *drift; /* [n_hosts] of the hosts' clocks */
     int64_t           base_ns;
@@ -548,18 +549,58 @@ static size_t end_of_call(const stream *s, size_t begin, bool has_clocks, size_t
     return end;
 }
 
-/* Calls of which so few ranks are lost that the others say enough. */
-static bool is_most(const finishing *f, size_t n_known)
+/* How many calls are there, on all ranks, and on so many that they can be used: from where the logs
+ * of all ranks have begun until the first one ends, those that most ranks have, and all ranks that
+ * have less than half of these. */
+typedef struct census {
+    size_t   n_all, n_whole, n_most, n_usable;
+    uint64_t first, last; /* calls */
+    bool    *is_thin;     /* [n_present] a rank that has less than half; owned */
+} census;
+
+/* Where do the logs of all ranks overlap? First behind last: nowhere. */
+static cs_status find_overlap(const finishing *f, bool has_clocks, census *c)
 {
-    return n_known >= 2 && 4 * n_known >= 3 * (size_t)f->n_present;
+    const stream *s        = f->s;
+    uint64_t     *last     = CS_NEW(uint64_t, f->n_present);
+    bool         *is_there = CS_NEW(bool, f->n_present);
+    uint32_t      n_there  = 0;
+
+    if (last == NULL || is_there == NULL) {
+        cs_free(last);
+        cs_free(is_there);
+        return CS_NO_MEMORY(f->err, "the ranks of a log");
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        uint32_t row = f->row_of[s->records[i].rank];
+        if (is_known(&s->records[i], has_clocks)) {
+            last[row] = s->records[i].call;
+            c->first  = is_there[row] ? c->first : s->records[i].call;
+            n_there += !is_there[row];
+            is_there[row] = true;
+        }
+    }
+    c->last = UINT64_MAX;
+    for (uint32_t i = 0; i < f->n_present; i++) {
+        c->last = last[i] < c->last ? last[i] : c->last;
+    }
+    if (n_there < f->n_present) {
+        c->first = UINT64_MAX;
+        c->last  = 0;
+    }
+    cs_free(last);
+    cs_free(is_there);
+    return CS_OK;
 }
 
-/* How many calls are there, on all ranks, and on so many that they can be used: on most, with all
- * ranks that have less than half of those. */
-typedef struct census {
-    size_t n_all, n_whole, n_most, n_usable;
-    bool  *is_thin; /* [n_present] a rank that has less than half; owned */
-} census;
+/* Are so few ranks lost of a call that the others say enough? */
+static bool is_most(const finishing *f, const census *c, size_t begin, size_t n_known)
+{
+    uint64_t call = f->s->records[begin].call;
+
+    return n_known >= 2 && 4 * n_known >= 3 * (size_t)f->n_present && call >= c->first &&
+           call <= c->last;
+}
 
 static size_t n_known_thin(const finishing *f, const census *c, size_t begin, size_t end,
                            bool has_clocks)
@@ -575,20 +616,24 @@ static size_t n_known_thin(const finishing *f, const census *c, size_t begin, si
 
 static cs_status take_census(const finishing *f, bool has_clocks, census *c)
 {
-    const stream *s        = f->s;
-    size_t       *n_of_row = CS_NEW(size_t, f->n_present), end, n_known, n_thin = 0;
+    const stream *s = f->s;
+    size_t       *n_of_row, end, n_known, n_thin = 0;
 
     *c = (census){.is_thin = CS_NEW(bool, f->n_present)};
-    if (n_of_row == NULL || c->is_thin == NULL) {
-        cs_free(n_of_row);
+    if (c->is_thin == NULL) {
+        return CS_NO_MEMORY(f->err, "the ranks of a log");
+    }
+    CS_TRY(find_overlap(f, has_clocks, c));
+    n_of_row = CS_NEW(size_t, f->n_present);
+    if (n_of_row == NULL) {
         return CS_NO_MEMORY(f->err, "the ranks of a log");
     }
     for (size_t begin = 0; begin < s->n; begin = end) {
         end = end_of_call(s, begin, has_clocks, &n_known);
         c->n_all++;
         c->n_whole += n_known == f->n_present;
-        c->n_most += is_most(f, n_known);
-        for (size_t i = begin; i < end && is_most(f, n_known); i++) {
+        c->n_most += is_most(f, c, begin, n_known);
+        for (size_t i = begin; i < end && is_most(f, c, begin, n_known); i++) {
             n_of_row[f->row_of[s->records[i].rank]] += is_known(&s->records[i], has_clocks);
         }
     }
@@ -599,7 +644,8 @@ static cs_status take_census(const finishing *f, bool has_clocks, census *c)
     cs_free(n_of_row);
     for (size_t begin = 0; begin < s->n; begin = end) {
         end = end_of_call(s, begin, has_clocks, &n_known);
-        c->n_usable += is_most(f, n_known) && n_known_thin(f, c, begin, end, has_clocks) == n_thin;
+        c->n_usable +=
+            is_most(f, c, begin, n_known) && n_known_thin(f, c, begin, end, has_clocks) == n_thin;
     }
     return CS_OK;
 }
@@ -619,7 +665,8 @@ static cs_status keep_usable(finishing *f, const census *c)
     }
     for (size_t begin = 0; begin < s->n; begin = end) {
         end = end_of_call(s, begin, f->has_clocks, &n_known);
-        if (!is_most(f, n_known) || n_known_thin(f, c, begin, end, f->has_clocks) < n_thin) {
+        if (!is_most(f, c, begin, n_known) ||
+            n_known_thin(f, c, begin, end, f->has_clocks) < n_thin) {
             continue;
         }
         for (uint32_t i = 0; i < f->n_present; i++) {
@@ -662,18 +709,17 @@ static void keep_whole(finishing *f)
     s->n = kept;
 }
 
-/* Leave only calls that all ranks have, and of which everything is known that is used; where that
- * is less than half of what can be used (many ranks, of which each loses some records), those.
- * Readings of clocks are used unless that costs more than half of the calls. */
+/* Leave only calls that can be used. Readings of clocks are used unless that costs more than half
+ * of these. */
 static cs_status keep_by(finishing *f, const census *with, const census *without)
 {
     f->has_clocks   = with->n_usable > 0 && 2 * with->n_usable >= without->n_usable;
     const census *c = f->has_clocks ? with : without;
 
-    if (!f->has_clocks && with->n_most > 0) {
+    if (!f->has_clocks && f->n_readings > 0) {
         cs_text_add(&f->notes->text, "too few ranks have times of kernels: they are not used\n");
     }
-    if (2 * c->n_whole < c->n_usable) {
+    if (c->n_whole < c->n_usable) {
         CS_TRY(keep_usable(f, c));
     } else {
         keep_whole(f);
@@ -690,7 +736,11 @@ static cs_status keep_by(finishing *f, const census *with, const census *without
 
 static cs_status keep_complete(finishing *f)
 {
-    census    with = {0}, without = {0};
+    census with = {0}, without = {0};
+
+    for (size_t i = 0; i < f->s->n; i++) {
+        f->n_readings += f->s->records[i].started_ns != CS_NO_TIME;
+    }
     cs_status status = take_census(f, true, &with);
 
     if (status == CS_OK) {

@@ -3,12 +3,12 @@
  * its own, on the clock of its host, and some calls are lost. Records come rank by rank or mixed;
  * out of them comes a trace of arrivals.
  *
- * Calls of different ranks are the same where group, collective and number agree. Of a call that
- * some ranks lack nothing is used, which the notes count; ranks that are nowhere are named. Where
- * that would leave less than half of the calls that three quarters of the ranks have (5 % lost of
- * each of 256 ranks leave no call whole), these are used, and the ranks that lack one are taken to
- * come, leave and be called as the middle of the others, which the notes count, too; not a rank
- * that lacks more than half of them: then only those that it has are used.
+ * Calls of different ranks are the same where group, collective and number agree. Ranks that are
+ * nowhere are named. Logs lose records (of 256 ranks that each lose 5 %, no call is whole): a call
+ * is used that three quarters of the ranks have, and those that lost it are taken to come, leave
+ * and be called as the middle of the others; but not in front of the first record of a rank or
+ * behind its last one, and a rank that has less than half of these calls must have it. Other calls
+ * are left out. The notes count both.
  *
  * Clocks. Where records have readings of their host's clock, the clocks are set by the ends of the
  * calls, which all ranks leave together: of each host offset and drift against the first one's (the
