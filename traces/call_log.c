@@ -1184,7 +1184,7 @@ static cs_status finish(finishing *f, const cs_arrival_options *options, const c
         return refuse_empty(f, name);
     }
     CS_TRY(keep_complete(f));
-    if (f->s->n == 0) {
+    if (f->s->n < f->n_present) {
         return refuse_empty(f, name);
     }
     if (f->has_clocks && steps_back(f)) {
