@@ -702,7 +702,9 @@ static void keep_whole(finishing *f)
     for (size_t begin = 0; begin < s->n; begin = end) {
         end = end_of_call(s, begin, f->has_clocks, &n_known);
         if (n_known == f->n_present) {
-            memmove(&s->records[kept], &s->records[begin], f->n_present * sizeof s->records[0]);
+            if (kept < begin) {
+                memmove(&s->records[kept], &s->records[begin], f->n_present * sizeof s->records[0]);
+            }
             kept += f->n_present;
         }
     }
