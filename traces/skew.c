@@ -528,8 +528,7 @@ static void find_slow_network(const cs_arrival_trace *trace, cs_skew *skew)
                     ? r
                     : worst;
     }
-    if (skew->ranks[worst].cause == CS_LATE_NETWORK &&
-        skew->ranks[worst].left_s > skew->ranks[skew->straggler].came_s) {
+    if (skew->ranks[worst].cause == CS_LATE_NETWORK) {
         skew->straggler = worst;
         skew->last_ratio =
             (double)skew->ranks[worst].n_late[CS_LATE_NETWORK] / (double)trace->n_calls;

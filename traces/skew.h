@@ -21,7 +21,7 @@
  * in at least 2 % of the calls, 3 times as often as a quarter of the ranks are, and so often that
  * chance would not do it to any rank in 99 of 100 traces (Poisson, with the mean of the ranks that
  * are late less often); it is the one of most of these calls. Where nobody comes late, and somebody
- * leaves later than anybody comes, that rank is the straggler.
+ * leaves late, the one that does so most often is the straggler.
  */
 #ifndef CS_TRACES_SKEW_H
 #define CS_TRACES_SKEW_H

@@ -222,22 +222,29 @@ Test(skew, chance_is_no_cause)
  * often. */
 Test(skew, late_now_and_then)
 {
-    static double    arrival_s[CALLS * 16], queued_s[CALLS * 16];
-    cs_arrival_trace t = {
-        .arrival_s = arrival_s, .queued_s = queued_s, .n_calls = CALLS, .n_ranks = 16};
+    static const cs_late_cause causes[] = {CS_LATE_HOST, CS_LATE_GPU, CS_LATE_NETWORK};
+    static double              arrival_s[CALLS * 16], queued_s[CALLS * 16], inside_s[CALLS * 16];
+    cs_arrival_trace           t = {.arrival_s = arrival_s,
+                                    .queued_s  = queued_s,
+                                    .inside_s  = inside_s,
+                                    .has_ends  = true,
+                                    .n_calls   = CALLS,
+                                    .n_ranks   = 16};
 
-    for (uint32_t seed = 0; seed < 20; seed++) {
-        cs_skew skew = {0};
+    for (uint32_t seed = 0; seed < 30; seed++) {
+        cs_skew       skew  = {0};
+        uint32_t      who   = seed % 16;
+        cs_late_cause cause = causes[seed % 3];
         for (size_t i = 0; i < (size_t)CALLS * 16; i++) {
-            bool is_late = i % 16 == seed % 16 && i / 16 % 10 == 9;
-            arrival_s[i] = tail(seed, i) + (is_late ? 5e-3 : 0);
-            queued_s[i]  = seed < 10 || !is_late ? 1e-5 : 5e-3;
+            double late_s = i % 16 == who && i / 16 % 10 == 9 ? 5e-3 : 0;
+            arrival_s[i]  = tail(seed, i) + (cause == CS_LATE_NETWORK ? 0 : late_s);
+            queued_s[i]   = 1e-5 + (cause == CS_LATE_GPU ? late_s : 0);
+            inside_s[i]   = 1 - arrival_s[i] + tail(seed + 1000, i) * 1e-2;
+            inside_s[i] += cause == CS_LATE_NETWORK ? late_s / 10 : 0;
         }
         cr_assert_eq(cs_skew_compute(&t, &skew, NULL), CS_OK);
-        cr_expect_eq(skew.straggler, seed % 16, "%u: rank %u", seed, skew.straggler);
-        cr_expect_eq(skew.ranks[seed % 16].cause, seed < 10 ? CS_LATE_HOST : CS_LATE_GPU);
-        cr_expect_float_eq(skew.last_ratio, (double)skew.ranks[seed % 16].n_last / (double)CALLS,
-                           1e-15);
+        cr_expect_eq(skew.straggler, who, "%u: rank %u", seed, skew.straggler);
+        cr_expect_eq(skew.ranks[who].cause, cause, "%u: %d", seed, (int)skew.ranks[who].cause);
         cs_skew_free(&skew);
     }
 }
