@@ -1031,25 +1031,26 @@ static cs_status add_call(finishing *f, const record *call, size_t number, uint6
     const uint32_t n     = f->n_present;
     double        *end_s = scratch + n, *queued_s = scratch + 2 * (size_t)n;
     size_t         n_known = 0, n_queued = 0;
+    cs_arrival_row usual = {0};
 
     for (uint32_t i = 0; i < n; i++) {
-        cs_arrival_row row = row_of(f, &call[i], number, bytes);
         if (is_lost(&call[i])) {
             continue;
         }
-        scratch[n_known]   = row.arrival_s;
-        end_s[n_known++]   = (f->has_clocks ? row.arrival_s : 0) + row.inside_s;
-        queued_s[n_queued] = row.queued_s;
+        const cs_arrival_row row = row_of(f, &call[i], number, bytes);
+        usual                    = row;
+        scratch[n_known]         = row.arrival_s;
+        end_s[n_known++]         = (f->has_clocks ? row.arrival_s : 0) + row.inside_s;
+        queued_s[n_queued]       = row.queued_s;
         n_queued += isnan(row.queued_s) ? 0 : 1;
         CS_TRY(cs_arrival_rows_add(&f->rows, &row, f->err));
     }
     if (n_known == n) {
         return CS_OK;
     }
-    cs_arrival_row usual = row_of(f, &call[0], number, bytes);
-    usual.arrival_s      = f->has_clocks ? middle_of(scratch, n_known) : (double)NAN;
-    usual.inside_s = fmax(middle_of(end_s, n_known) - (f->has_clocks ? usual.arrival_s : 0), 0);
-    usual.queued_s = n_queued > 0 ? middle_of(queued_s, n_queued) : (double)NAN;
+    usual.arrival_s = f->has_clocks ? middle_of(scratch, n_known) : (double)NAN;
+    usual.inside_s  = fmax(middle_of(end_s, n_known) - (f->has_clocks ? usual.arrival_s : 0), 0);
+    usual.queued_s  = n_queued > 0 ? middle_of(queued_s, n_queued) : (double)NAN;
     for (uint32_t i = 0; i < n; i++) {
         if (is_lost(&call[i])) {
             usual.rank = i;
