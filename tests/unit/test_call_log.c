@@ -730,8 +730,10 @@ Test(call_log, numbers_that_never_move)
     cs_arrival_trace         trace   = {0};
     cs_arrival_notes         notes   = {0};
     cs_error                 err     = {0};
+    uint32_t                 host    = 9;
 
     cr_assert_eq(cs_call_log_open(1000, &log, &err), CS_OK);
+    cr_assert_eq(cs_call_log_host(log, (cs_scan_text){"h", 1}, &host, &err), CS_OK);
     for (size_t c = 0; c < CS_CALL_LOG_MOST + 1000; c++) {
         const cs_logged_call call = {.group      = {"g", 1},
                                      .collective = CS_ALLREDUCE,
