@@ -10,6 +10,7 @@
 #ifndef CS_TRACES_ARRIVAL_ROWS_H
 #define CS_TRACES_ARRIVAL_ROWS_H
 
+#include "base/listener.h"
 #include "base/text.h"
 #include "cs/arrivals.h"
 
@@ -23,10 +24,11 @@ typedef struct cs_arrival_options {
     bool        sets_warmup;     /* leave out the first `warmup` iterations instead of what the */
     uint32_t    warmup;          /* format does by itself (logs of StragglAR: 1; others: none) */
     bool        skip_incomplete; /* leave out iterations that lack a rank; else they are refused */
-    const char *category;   /* timelines: the events that are a rank's work, with commas between
-                               several; NULL: the only category there is */
-    const char *group;      /* NCCL traces: the process group; NULL: the one with most calls */
-    const char *collective; /* NCCL traces: which of its calls; NULL: "allreduce" */
+    const char *category;     /* timelines: the events that are a rank's work, with commas between
+                                 several; NULL: the only category there is */
+    const char        *group; /* NCCL traces: the process group; NULL: the one with most calls */
+    const char        *collective; /* NCCL traces: which of its calls; NULL: "allreduce" */
+    const cs_listener *listener;   /* told how far long logs are read; NULL: nobody */
 } cs_arrival_options;
 
 /* What was read, for people. */

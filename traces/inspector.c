@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { TOLD_LINES = 8192, TOLD_STEPS = 1000 };
+
 enum { RESOLUTION_NS = 1000, NAME_BYTES = 64 };
 
 /* Lines at the beginning of a file of which one must be a record: the first may be torn where logs
@@ -26,18 +28,21 @@ typedef struct line_record {
 
 /* What is counted for the notes. */
 typedef struct inspection {
-    cs_call_log  *log;
-    size_t        n_point_to_point, n_unknown, n_other, n_without_rank, n_too_long, n_cut;
-    size_t        n_without_events, n_torn, n_damaged; /* ..: lines, files */
-    size_t        n_records;                           /* with those of no use */
-    const char   *torn_name, *damaged_name;            /* the first ones */
-    int           torn_line, damaged_line;
-    line_record   before; /* header and metadata that stand once for many records (4.3) */
-    char          kept[3][NAME_BYTES];   /* their texts */
-    const char   *name;                  /* of the file */
-    char          last_name[NAME_BYTES]; /* of a collective, and which it is */
-    cs_collective last;
-    cs_error     *err;
+    cs_call_log       *log;
+    size_t             n_point_to_point, n_unknown, n_other, n_without_rank, n_too_long, n_cut;
+    size_t             n_without_events, n_torn, n_damaged; /* ..: lines, files */
+    size_t             n_records;                           /* with those of no use */
+    const char        *torn_name, *damaged_name;            /* the first ones */
+    int                torn_line, damaged_line;
+    line_record        before; /* header and metadata that stand once for many records (4.3) */
+    char               kept[3][NAME_BYTES];   /* their texts */
+    const char        *name;                  /* of the file */
+    char               last_name[NAME_BYTES]; /* of a collective, and which it is */
+    cs_collective      last;
+    const cs_listener *listener;
+    double             file; /* number of the file, from 0 */
+    size_t             n_files;
+    cs_error          *err;
 } inspection;
 
 static void read_header(cs_scan *scan, line_record *r)
@@ -324,7 +329,11 @@ static cs_status read_file(inspection *in, cs_lines *lines)
     bool         has_more = true;
 
     in->before = (line_record){.rank = -1};
-    for (;;) {
+    for (uint64_t n = 0;; n++) {
+        if (n % TOLD_LINES == 0) {
+            cs_tell(in->listener, (uint64_t)((in->file + cs_lines_share(lines)) * TOLD_STEPS),
+                    (uint64_t)in->n_files * TOLD_STEPS);
+        }
         cs_status status = cs_lines_next(lines, &line, &has_more, in->err);
         if (status == CS_EPARSE && in->n_records > 0) { /* what is in front of the damage counts */
             if (in->n_damaged++ == 0) {
@@ -356,6 +365,7 @@ static cs_status read_files(inspection *in, const cs_arrival_text *texts, size_t
     for (size_t i = 0; i < n; i++) {
         cs_lines *lines = NULL;
         in->name        = texts[i].name;
+        in->file        = (double)i;
         CS_TRY(texts[i].text == NULL
                    ? cs_lines_open(texts[i].name, &lines, in->err)
                    : cs_lines_open_text(texts[i].text, texts[i].length, &lines, in->err));
@@ -412,7 +422,7 @@ cs_status cs_inspector_read(const cs_arrival_text *texts, size_t n,
                             const cs_arrival_options *options, cs_arrival_trace *trace_p,
                             cs_arrival_notes *notes, cs_error *err)
 {
-    inspection in = {.err = err};
+    inspection in = {.err = err, .listener = options->listener, .n_files = n};
 
     CS_TRY(cs_call_log_open(RESOLUTION_NS, &in.log, err));
     cs_status status = read_files(&in, texts, n);

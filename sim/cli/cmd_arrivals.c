@@ -2,6 +2,7 @@
 /* collsim arrivals: who comes late in a trace, how late and how reliably. */
 #include "cli/arrival_args.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "traces/arrival_formats.h"
 #include "traces/ras.h"
 #include "traces/skew_text.h"
@@ -15,6 +16,7 @@ typedef struct arrivals_job {
     cs_arrival_choice choice;
     const char       *output;
     arrivals_format   format;
+    bool              is_quiet;
 } arrivals_job;
 
 /* clang-format off */
@@ -22,6 +24,7 @@ static const cs_arg arrivals_args[] = {
     CS_ARG_GROUP("output"),
     CS_ARG_TEXT(arrivals_job, output, 'o', "output", "FILE.csv", "write the arrivals there: iteration,rank,arrival_s,.."),
     CS_ARG_CHOICE(arrivals_job, format, 0, "format", "table|json|csv|prom", "how to print (table); prom: metrics for Prometheus"),
+    CS_QUIET_ROW(arrivals_job, is_quiet),
     CS_ARG_OPERANDS(arrivals_job, choice.paths, choice.n_paths, "trace"),
     CS_ARG_LAST_ROW,
 };
@@ -83,8 +86,12 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
     if (are_ras(&j->choice)) {
         return answer_ras(j, text, err);
     }
-    status = cs_arrival_files_load(j->choice.paths, j->choice.n_paths, &j->choice.options, &trace,
-                                   &notes, err);
+    cs_arrival_options options = j->choice.options;
+    options.listener           = &cs_cli_listener;
+    cs_cli_progress_begin("logs", j->is_quiet);
+    status =
+        cs_arrival_files_load(j->choice.paths, j->choice.n_paths, &options, &trace, &notes, err);
+    cs_cli_progress_end();
     if (status == CS_OK) {
         status = cs_skew_compute(&trace, &skew, err);
     }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +23,7 @@ struct cs_lines {
     char       *window; /* NULL: a text in memory */
     const char *text;   /* the window, or the text */
     size_t      at, length;
+    double      file_bytes;
     int         number;
     bool        is_at_end, is_in_cut; /* ..: inside a line of which the beginning was handed out */
     cs_error    damage;               /* what is behind the end of what could be read; or CS_OK */
@@ -85,7 +87,8 @@ static cs_status open_file(cs_lines *l, cs_error *err)
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         return CS_FAIL(err, CS_EIO, "", "is not a regular file");
     }
-    size_t n = fread(begin, 1, sizeof begin, l->file);
+    l->file_bytes = (double)info.st_size;
+    size_t n      = fread(begin, 1, sizeof begin, l->file);
     rewind(l->file);
     if (cs_gzip_is(begin, n)) {
         CS_TRY(cs_gzip_open(l->file, &l->gzip, err));
@@ -193,6 +196,12 @@ cs_status cs_lines_next(cs_lines *lines, cs_line_view *line_p, bool *more_p, cs_
     lines->is_in_cut = line_p->is_cut;
     lines->at += end != NULL ? line_p->length + 1 : most;
     return CS_OK;
+}
+
+double cs_lines_share(const cs_lines *lines)
+{
+    long at = lines->file != NULL ? ftell(lines->file) : 0;
+    return at > 0 && lines->file_bytes > 0 ? fmin((double)at / lines->file_bytes, 1) : 0;
 }
 
 void cs_lines_close(cs_lines *lines)

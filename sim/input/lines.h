@@ -42,6 +42,9 @@ const char *cs_lines_ahead(const cs_lines *lines, size_t *length_p);
 CS_MUST_CHECK cs_status cs_lines_next(cs_lines *lines, cs_line_view *line_p, bool *more_p,
                                       cs_error *err);
 
+/* Which share of the file has been read, 0 .. 1, compressed or not; of a text in memory 0. */
+double cs_lines_share(const cs_lines *lines);
+
 /* NULL is allowed. */
 void cs_lines_close(cs_lines *lines);
 

@@ -529,6 +529,38 @@ Test(call_log, gauges)
     let_go(&f);
 }
 
+static void told(void *user, uint64_t done, uint64_t total)
+{
+    uint64_t *last = user;
+
+    cr_expect(done >= last[0] && done <= total, "%llu of %llu", (unsigned long long)done,
+              (unsigned long long)total);
+    last[0] = done;
+    last[1]++;
+}
+
+/* Somebody may be told how far it is. */
+Test(call_log, tells_how_far_it_is)
+{
+    uint64_t                 last[2]         = {0};
+    const cs_listener        listener        = {told, last};
+    const cs_arrival_options options         = {.listener = &listener};
+    plant                    p               = usual();
+    cs_text                  logs[MAX_RANKS] = {{0}};
+    cs_arrival_trace         trace           = {0};
+    cs_arrival_notes         notes           = {0};
+
+    write_logs(&p, logs);
+    cr_assert_eq(read_logs(logs, p.n_ranks, &options, &trace, &notes, NULL), CS_OK);
+    cr_expect_geq(last[1], p.n_ranks);
+    cr_expect_geq(last[0], (p.n_ranks - 1) * 1000);
+    for (uint32_t r = 0; r < p.n_ranks; r++) {
+        cs_text_free(&logs[r]);
+    }
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
 /* ---- Flight Recorder ---- */
 
 /* A dump of a rank; entry `unfinished` has not ended. */
