@@ -96,6 +96,15 @@ void cs_call_log_close(cs_call_log *log)
     cs_free(log);
 }
 
+void cs_note_left_out(const cs_left_out *list, size_t n, cs_text *text)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].n > 0) {
+            cs_text_add(text, "left out: %zu %s\n", list[i].n, list[i].what);
+        }
+    }
+}
+
 static bool is_named(const char *name, cs_scan_text text)
 {
     return strncmp(name, text.text, text.length) == 0 && name[text.length] == '\0';

@@ -66,6 +66,15 @@ CS_MUST_CHECK cs_status cs_call_log_finish(cs_call_log *log, const cs_arrival_op
                                            const char *name, cs_arrival_trace *trace_p,
                                            cs_arrival_notes *notes, cs_error *err);
 
+/* Records that a reader leaves out, and which. */
+typedef struct cs_left_out {
+    size_t      n;
+    const char *what; /* "sends and receives" */
+} cs_left_out;
+
+/* A line for each kind of which there are any. */
+void cs_note_left_out(const cs_left_out *list, size_t n, cs_text *text);
+
 /* NULL is allowed. */
 void cs_call_log_close(cs_call_log *log);
 

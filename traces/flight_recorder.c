@@ -304,21 +304,14 @@ static cs_status read_dump(dump *d, cs_error *err)
 
 static void note(const dump *d, cs_text *text)
 {
-    const struct {
-        size_t      n;
-        const char *what;
-    } counts[] = {
+    const cs_left_out counts[] = {
         {d->n_unfinished, "calls that had not ended, or have no times"},
         {d->n_point_to_point, "sends and receives"},
         {d->n_other, "other operations"},
         {d->n_odd, "entries without a name or number"},
     };
 
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        if (counts[i].n > 0) {
-            cs_text_add(text, "left out: %zu %s\n", counts[i].n, counts[i].what);
-        }
-    }
+    cs_note_left_out(counts, sizeof counts / sizeof counts[0], text);
     if (d->n_polled > 0) {
         cs_text_add(text,
                     "%zu entries have no duration (TORCH_NCCL_ENABLE_TIMING=1 has them): the "

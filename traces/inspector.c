@@ -384,10 +384,7 @@ static cs_status read_files(inspection *in, const cs_arrival_text *texts, size_t
 
 static void note(const inspection *in, cs_text *text)
 {
-    const struct {
-        size_t      n;
-        const char *what;
-    } counts[] = {
+    const cs_left_out counts[] = {
         {in->n_point_to_point, "records of sends and receives"},
         {in->n_other, "records of other operations"},
         {in->n_without_rank, "records without group, rank, operation or number"},
@@ -395,11 +392,7 @@ static void note(const inspection *in, cs_text *text)
         {in->n_cut, "records at the end of a file that is cut off"},
     };
 
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        if (counts[i].n > 0) {
-            cs_text_add(text, "left out: %zu %s\n", counts[i].n, counts[i].what);
-        }
-    }
+    cs_note_left_out(counts, sizeof counts / sizeof counts[0], text);
     if (in->n_torn > 0) {
         cs_text_add(text, "left out: %zu lines that are no JSON object, the first is %s:%d\n",
                     in->n_torn, in->torn_name, in->torn_line);
