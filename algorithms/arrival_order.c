@@ -57,13 +57,15 @@ static cs_status sort_ranks(const cs_scenario *scenario, uint32_t **ranks_p, cs_
     return CS_OK;
 }
 
-/* What is chosen is chosen without the faults, so that none makes it faster. */
+/* What is chosen is chosen without faults, so that none makes it faster, and without servers' own
+ * rates, since a NIC that always had half its rate is as slow as one that lost it. */
 static cs_scenario without_faults(const cs_scenario *scenario)
 {
     cs_scenario healthy = *scenario;
 
-    healthy.capacity   = NULL;
-    healthy.n_capacity = 0;
+    healthy.capacity        = NULL;
+    healthy.n_capacity      = 0;
+    healthy.cluster.servers = NULL;
     return healthy;
 }
 

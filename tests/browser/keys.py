@@ -318,6 +318,7 @@ def timeline(page):
     for key, name, value in (("c", "crit", "false"), ("h", "use", "true")):
         browser.press(key)
         same(browser.js(pressed % name), value, f"the button after {key}")
+    browser.wait("return !/[#&]t=/.test(location.hash)", "the address of the whole run")
     comes_back(page, "critical path and use")
     browser.settle()
     browser.focus("#timeline canvas")
