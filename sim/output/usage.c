@@ -196,10 +196,12 @@ static void widen_bins(cs_usage *usage)
 
 void cs_usage_extend(cs_usage *usage, double until_s)
 {
-    usage->until_s = fmax(usage->until_s, until_s);
-    if (usage->bin_s <= 0) {
-        usage->bin_s = until_s > 0 ? exp2(ceil(log2(until_s / CS_USAGE_BINS))) : 0x1p-40;
+    if (until_s > 0 && !(usage->until_s > 0)) { /* what was before took no time: it is in bin 0 */
+        usage->bin_s = exp2(ceil(log2(until_s / CS_USAGE_BINS)));
+    } else if (usage->bin_s <= 0) {
+        usage->bin_s = 0x1p-40;
     }
+    usage->until_s = fmax(usage->until_s, until_s);
     while (until_s > CS_USAGE_BINS * usage->bin_s) {
         widen_bins(usage);
     }

@@ -19,7 +19,7 @@ export function late_section(node) {
         policy_box = el('div');
     body.replaceChildren();
     if (ranks.length) {
-        body.append(el('h3', {textContent: 'How often each GPU comes last'}), rank_box);
+        body.append(el('h3', {textContent: 'How often each GPU comes last, and how late it comes on average'}), rank_box);
         if (ranks.length > MOST_RANKS) {
             const textContent = `Of ${fmt_count(ranks.length)} GPUs the ${MOST_RANKS} that are last most often.`;
             body.append(el('p', {className: 'note', textContent}));
@@ -28,7 +28,10 @@ export function late_section(node) {
     }
     if (policies.length) {
         body.append(
-            el('h3', {className: 'later', textContent: 'What would have helped: exposed time of a call'}),
+            el('h3', {
+                className: 'later',
+                textContent: 'What would have helped: exposed time of a call' + against(policies),
+            }),
             policy_box,
         );
         table_below(body, () => policy_table(policies), {name: 'policies', plot: policy_box});
@@ -58,10 +61,16 @@ function late_lead(lead, ranks, policies) {
         parts.push(
             `${policy_title(policies[0])} would have saved `,
             el('b', {textContent: fmt_percent(policies[0].saved_ratio)}),
-            '.',
+            against(policies) + '.',
         );
     }
     lead.replaceChildren(...parts);
+}
+
+// What savings are measured against.
+function against(policies) {
+    const baseline = policies.find(p => p.is_baseline);
+    return baseline ? ', against ' + policy_title(baseline) : '';
 }
 
 // A schedule, and by which policy it is chosen where there are several.
@@ -121,7 +130,7 @@ function draw_ranks(node, ranks) {
             colour: 'var(--line)',
             is_long: true,
             text: fmt_percent(r.last_ratio),
-            more: [Number.isFinite(r.mean_s) ? `${fmt_seconds(r.mean_s)} late on average` : '', r.cause]
+            more: [Number.isFinite(r.mean_s) ? `${fmt_seconds(r.mean_s)} late` : '', r.cause]
                 .filter(Boolean)
                 .join(', '),
             tip: `<b>GPU ${esc(r.rank)}</b>${tip_table([
