@@ -16,7 +16,7 @@ static char next(cs_scan *s)
            (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r')) {
         s->at++;
     }
-    return s->at < s->end && !s->is_wrong ? *s->at : '\0';
+    return (char)(s->at < s->end && !s->is_wrong ? *s->at : '\0');
 }
 
 static bool refuse(cs_scan *s)
@@ -258,10 +258,9 @@ bool cs_scan_string(cs_scan *scan, cs_scan_text *text_p)
 
 bool cs_scan_bool(cs_scan *scan, bool *value_p)
 {
-    const char *from = scan->at;
-
     *value_p = next(scan) == 't';
-    from     = scan->at;
+
+    const char *from = scan->at;
     cs_scan_skip(scan);
     return !scan->is_wrong && ((scan->at - from == 4 && memcmp(from, "true", 4) == 0) ||
                                (scan->at - from == 5 && memcmp(from, "false", 5) == 0));

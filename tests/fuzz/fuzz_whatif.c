@@ -19,7 +19,8 @@ enum {
     MAX_TRANSFERS = 5000,
     MAX_CHANGES   = 8,
     MAX_CALLS     = 1000,
-    MAX_STEPS     = 200 /* iterations where each of them may be another */
+    MAX_STEPS     = 200, /* iterations where each of them may be another */
+    MAX_SYNTHESES = 6    /* and where trees are made for each */
 };
 
 static void claim_faults(const cs_whatif_job *job)
@@ -69,11 +70,27 @@ static bool is_quick(const cs_whatif_job *job, const cs_whatif_schedule *schedul
     return !limit.is_reached;
 }
 
+static bool makes_trees(const cs_whatif_schedule *schedule)
+{
+    return schedule->algorithm != NULL && strcmp(schedule->algorithm->name, "adapcc") == 0;
+}
+
+/* Iterations that are taken one by one, at most. */
+static uint64_t max_steps(const cs_whatif_job *job)
+{
+    bool makes = makes_trees(&job->schedule);
+
+    for (size_t i = 0; i < job->n_policies; i++) {
+        makes = makes || makes_trees(&job->policies[i].schedule);
+    }
+    return makes ? MAX_SYNTHESES : MAX_STEPS;
+}
+
 static bool is_small(const cs_whatif_job *job)
 {
     bool is = job->call.scenario.cluster.n_ranks <= MAX_RUN_RANKS && job->n_faults <= MAX_CHANGES &&
               job->calls <= MAX_CALLS && is_quick(job, &job->schedule) &&
-              (job->iterations <= MAX_STEPS ||
+              (job->iterations <= max_steps(job) ||
                (job->interference.gpus == 0 && job->profiling.period == 0));
 
     for (size_t i = 0; i < job->n_policies && is; i++) {
