@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim whatif: what a job of many iterations loses to failing NICs, policy by policy; with
- * --trace, what each algorithm would have saved on measured arrivals; with --kill-nic and
+ * --trace, what each algorithm would have saved on measured arrivals, or how long an iteration of
+ * an execution trace takes; with --kill-nic and
  * --slow-nic, how long a collective takes that was measured on whole NICs. */
 #include "campaign/thread_pool.h"
 #include "campaign/trace_whatif.h"
@@ -12,6 +13,7 @@
 #include "cs/units.h"
 #include "traces/calibration_json.h"
 #include "traces/skew_text.h"
+#include "whatif/execution.h"
 #include "whatif/failures.h"
 #include "whatif/nic.h"
 #include "whatif/whatif.h"
@@ -30,9 +32,14 @@ typedef struct replay_choice {
 
 typedef struct trace_choice {
     cs_arrival_choice arrivals;
-    double            period_s;    /* 0: as in the trace */
-    double            agreement_s; /* 0 */
+    double            period_s;     /* 0: as in the trace */
+    double            agreement_s;  /* 0 */
+    bool              is_execution; /* the paths have execution traces */
 } trace_choice;
+
+typedef struct execution_choice {
+    const char *groups;
+} execution_choice;
 
 typedef struct nic_choice {
     const char *topology;
@@ -43,9 +50,10 @@ typedef struct whatif_job {
     cs_config_choice config;
     replay_choice    replay;
     trace_choice     trace;
+    execution_choice execution;
     nic_choice       nic;
-    /* The last ones given that belong to a trace, to NICs, and to one of these. */
-    const char      *trace_option, *nic_option, *replay_option;
+    /* The last ones given that belong to arrivals, to an execution trace, to NICs, and to any. */
+    const char      *trace_option, *execution_option, *nic_option, *replay_option;
     const char      *output;
     cs_result_format format;
     bool             is_quiet;
@@ -74,12 +82,23 @@ static const cs_arg replay_args[] = {
 };
 static const cs_arg trace_args[] = {
     CS_ARG_GROUP("ranks that come late in a trace (and below: how it is read)"),
-    {.name = "trace", .value = "FILE|FOLDER[,..]", .help = "arrivals: CSV, log of StragglAR, NCCL traces, also compressed (repeatable)",
+    {.name = "trace", .value = "FILE|FOLDER[,..]", .help = "arrivals: CSV, log of StragglAR, NCCL traces, or Chakra's execution traces, also compressed (repeatable)",
      .field = CS_ARG_LIST_FIELD(trace_choice, arrivals.paths, arrivals.n_paths, "trace")},
     TIME(period_s, "period", "time from call to call, for GPU-hours (as in the trace)", .is_above = true),
     TIME(agreement_s, "agreement", "what it costs to agree on who is late (0)", .min = 0),
     KEY(0, "alpha", "T", "cluster.nic.alpha", "start-up time of a transfer over the NICs (3us)"),
     KEY(0, "bandwidth", "R", "cluster.nic.bandwidth", "rate of a NIC port (450GB/s)"),
+    CS_ARG_LAST_ROW,
+};
+static const cs_arg execution_args[] = {
+    CS_ARG_GROUP("an iteration of an execution trace (--trace NAME.0.et,.. or a folder)"),
+    CS_ARG_TEXT(execution_choice, groups, 0, "groups", "FILE", "ranks of its process groups: {\"1\": [0, 2], ..} (as the trace says)"),
+    CS_ARG_KEY(0, "late", "RANK=TIME", "arrivals.late[]", CS_SET_PARTS, "rank=delay", "rank begins TIME after the first (repeatable)"),
+#define CS_FAULT(kind, key, least, most, slowdown, help, option, letter, option_help)       \
+    CS_ARG_KEY(0, option, "RANK=" letter "[@FROM[:UNTIL]]", "faults[]", CS_SET_PARTS, \
+               "rank=" key "@from:until", option_help),
+#include "scenario/faults.def"
+#undef CS_FAULT
     CS_ARG_LAST_ROW,
 };
 static const cs_arg nic_args[] = {
@@ -108,7 +127,7 @@ static const cs_arg whatif_args[] = {
 static const cs_arg_table whatif_tables[] = {
     {whatif_args, 0, offsetof(whatif_job, config), CS_NOWHERE},
     PART(nic_args, nic, nic_option), PART(replay_args, replay, replay_option),
-    PART(trace_args, trace, trace_option), PART(cs_arrival_args, trace.arrivals, trace_option),
+    PART(trace_args, trace, trace_option), PART(execution_args, execution, execution_option), PART(cs_arrival_args, trace.arrivals, trace_option),
     {.args = NULL}};
 /* clang-format on */
 
@@ -122,9 +141,36 @@ static bool wants_nics(const whatif_job *j)
     return cs_config_choice_has(&j->config, "faults[]");
 }
 
+/* Options that an iteration of an execution trace does not take. */
+static cs_status check_execution_args(const whatif_job *j, cs_error *err)
+{
+    const cs_arrival_options *o    = &j->trace.arrivals.options;
+    const char               *what = o->sets_warmup            ? "--warmup"
+                                     : o->skip_incomplete      ? "--skip-incomplete"
+                                     : o->category != NULL     ? "--category"
+                                     : o->group != NULL        ? "--group"
+                                     : o->collective != NULL   ? "--collective"
+                                     : j->trace.period_s > 0   ? "--period"
+                                     : j->replay.sizes != NULL ? "--bytes"
+                                                               : NULL;
+
+    if (what != NULL) {
+        return CS_FAIL(err, CS_EINVAL, what, "belongs to arrivals, and %s is an execution trace",
+                       j->trace.arrivals.paths[0]);
+    }
+    return CS_OK;
+}
+
 /* Options that belong to another question than the one that is asked. */
 static cs_status check_args(const whatif_job *j, cs_error *err)
 {
+    if (j->trace.is_execution) {
+        return check_execution_args(j, err);
+    }
+    if (j->execution_option != NULL) {
+        return CS_FAIL(err, CS_EINVAL, j->execution_option,
+                       "belongs to an iteration: --trace with a Chakra execution trace");
+    }
     if (j->trace_option != NULL && !wants_trace(j)) {
         return CS_FAIL(err, CS_EINVAL, j->trace_option,
                        "belongs to a trace of arrivals: --trace FILE");
@@ -184,11 +230,11 @@ static cs_status split(char *list, const char *text, const char *option, const c
     return CS_OK;
 }
 
-/* The names of --algorithm; none where it is not given. */
+/* The names of --algorithm; none where it is not given, or "all". */
 static cs_status read_names(const replay_choice *choice, char *list, const char **names,
                             size_t *n_p, cs_error *err)
 {
-    return choice->algorithms != NULL
+    return choice->algorithms != NULL && strcmp(choice->algorithms, "all") != 0
                ? split(list, choice->algorithms, "--algorithm", names, n_p, err)
                : CS_OK;
 }
@@ -295,6 +341,58 @@ static cs_status answer_trace(const whatif_job *j, cs_config *config, cs_text *t
     cs_arrival_trace_free(&r.trace);
     return status;
 }
+
+/* ---- an iteration of an execution trace ---- */
+
+/* Options that are no keys where NICs fail, and are here. */
+static cs_status set_cluster(const whatif_job *j, cs_config *config, cs_error *err)
+{
+    const cs_setting topology = {.path = "cluster.topology", .form = CS_SET_NAME};
+    const cs_value   ranks    = {.type = CS_VALUE_WHOLE, .whole = j->nic.n_ranks};
+    const cs_value   file     = {.type = CS_VALUE_TEXT, .text = j->replay.calibration};
+
+    if (j->nic.topology != NULL) {
+        CS_TRY(cs_config_apply(config, &topology, j->nic.topology, "--topology", err));
+    }
+    if (j->nic.n_ranks > 0) {
+        CS_TRY(cs_config_put(config, "cluster.ranks", &ranks, "--ranks", err));
+    }
+    return file.text != NULL ? cs_config_put(config, "calibration", &file, "--calibration", err)
+                             : CS_OK;
+}
+
+static cs_status answer_execution(const whatif_job *j, cs_config *config, cs_text *text,
+                                  cs_error *err)
+{
+    char                 list[LIST_BYTES];
+    const char          *names[MAX_NAMES];
+    cs_execution_report  report  = {0};
+    cs_execution_options options = {.paths       = j->trace.arrivals.paths,
+                                    .n_paths     = j->trace.arrivals.n_paths,
+                                    .groups_path = j->execution.groups,
+                                    .baseline    = j->replay.baseline,
+                                    .agreement_s = j->trace.agreement_s,
+                                    .listener    = cs_cli_listener};
+
+    CS_TRY(read_names(&j->replay, list, names, &options.n_algorithms, err));
+    options.algorithms = options.n_algorithms > 0 ? names : NULL;
+    CS_TRY(set_cluster(j, config, err));
+    cs_config_say_notes(config);
+    CS_TRY(cs_config_refuse_training(config, err));
+    cs_cli_progress_begin("whatif", j->is_quiet);
+    cs_status status = cs_execution_whatif(config, &options, &report, err);
+    cs_cli_progress_end();
+    CS_TRY(status);
+    switch (j->format) {
+    case CS_AS_TABLE: cs_execution_table(&report, text); break;
+    case CS_AS_JSON: cs_execution_json(&report, text); break;
+    case CS_AS_CSV: cs_execution_csv(&report, text); break;
+    }
+    cs_execution_report_free(&report);
+    return CS_OK;
+}
+
+/* ---- faults in time ---- */
 
 /* The faults that the configuration names, at their times. */
 static cs_status answer_named(const cs_whatif_job *job, cs_result_format format, cs_text *text,
@@ -454,15 +552,17 @@ static cs_status answer_nics(const whatif_job *j, const cs_config *config, cs_te
 
 static cs_status answer(void *job, cs_text *text, cs_error *err)
 {
-    const whatif_job *j      = job;
-    cs_config        *config = NULL;
+    whatif_job *j      = job;
+    cs_config  *config = NULL;
 
+    j->trace.is_execution = wants_trace(j) && cs_execution_trace_is(j->trace.arrivals.paths[0]);
     CS_TRY(check_args(j, err));
     cs_status status = load(j, &config, err);
     if (status == CS_OK) {
-        status = wants_nics(j)    ? answer_nics(j, config, text, err)
-                 : wants_trace(j) ? answer_trace(j, config, text, err)
-                                  : answer_faults(j, config, text, err);
+        status = j->trace.is_execution ? answer_execution(j, config, text, err)
+                 : wants_nics(j)       ? answer_nics(j, config, text, err)
+                 : wants_trace(j)      ? answer_trace(j, config, text, err)
+                                       : answer_faults(j, config, text, err);
     }
     cs_config_free(config);
     return status == CS_OK ? cs_cli_write_output(j->output, text, err) : status;
@@ -478,7 +578,7 @@ const cs_command cs_command_whatif = {
     .name  = "whatif",
     .usage = "whatif CONFIG.json [options] | whatif --trace FILE [CONFIG.json] [options] | whatif "
              "--kill-nic SERVER.NIC --topology NAME|FILE --calibration FILE [options]",
-    .summary  = "what a job loses to failing NICs, or to ranks that come late in a trace",
+    .summary  = "what a job loses to failing NICs or late ranks; how long a traced iteration takes",
     .tables   = whatif_tables,
     .examples = {"collsim whatif --trace traces/generated-stragglar4.log",
                  "collsim whatif configs/whatif-half-nic.json"},

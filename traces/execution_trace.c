@@ -1,0 +1,1222 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A file is read into nodes as they stand there; then dependencies become lists, and the calls of
+ * each group and the messages of each pair are numbered in the order of the program. When all ranks
+ * are there, their calls and messages are matched. */
+#include "traces/execution_trace.h"
+
+#include "base/alloc.h"
+#include "input/folder.h"
+#include "input/gzip.h"
+#include "input/json_scan.h"
+#include "traces/chakra.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_FILES   = 65536,
+    HEAD_BYTES  = 1 << 20, /* in which a trace is recognised */
+    GROUP_BYTES = 64,      /* of a group's name */
+    MAX_GROUPS  = 1 << 20
+};
+
+/* A group as a file names it: one of several with that name, of which every rank is in one. */
+typedef struct named_group {
+    char      name[GROUP_BYTES];
+    uint32_t *ranks; /* in the arena, ascending; NULL: all */
+    uint32_t  n_ranks;
+} named_group;
+
+typedef struct group_list {
+    named_group *groups; /* owned */
+    size_t       n, capacity;
+} group_list;
+
+/* A node's dependencies in the file. */
+typedef struct need_range {
+    size_t   first; /* data, then control */
+    uint32_t n_data, n_control;
+} need_range;
+
+/* One file while it is read. */
+typedef struct file_build {
+    struct load *l;
+    const char  *name;
+    cs_work     *nodes; /* owned, until they are sorted */
+    need_range  *ranges;
+    uint64_t    *deps;
+    size_t       n, nodes_capacity, ranges_capacity, n_deps, deps_capacity;
+    bool         has_data;      /* dependencies: those of control do not count then */
+    group_list   described;     /* in the file */
+    char (*names)[GROUP_BYTES]; /* of groups, by the numbers that nodes have */
+    size_t n_names, names_capacity;
+} file_build;
+
+/* The work of one call. */
+typedef struct load {
+    cs_execution_trace *trace;
+    group_list          given; /* by --groups */
+    char              **paths; /* owned, each; [n] */
+    bool               *in_folder;
+    size_t              n, paths_capacity, flags_capacity;
+    size_t              groups_capacity;
+    uint64_t            n_strange, n_recorded, n_other_bytes; /* for the notes */
+    cs_text             left_out;
+} load;
+
+static cs_status no_memory(cs_error *err)
+{
+    return CS_NO_MEMORY(err, "an execution trace");
+}
+
+/* ---- groups ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Add a group with the numbers that the scan has next, an array. */
+static cs_status add_group(load *l, group_list *list, const char *name, size_t length, cs_scan *s,
+                           const char *path, cs_error *err)
+{
+    uint32_t *ranks = NULL;
+    size_t    n = 0, capacity = 0;
+    int64_t   rank;
+    cs_status status = CS_OK;
+
+    while (status == CS_OK && cs_scan_element(s)) {
+        if (!cs_scan_integer(s, &rank) || rank < 0 || rank >= (int64_t)l->trace->n_ranks) {
+            status = CS_FAIL(err, CS_EINVAL, path, "group '%.*s': not a rank of 0 to %u",
+                             (int)length, name, l->trace->n_ranks - 1);
+        } else if (!cs_grow(&ranks, &capacity, n + 1, 16, sizeof *ranks)) {
+            status = no_memory(err);
+        } else {
+            ranks[n++] = (uint32_t)rank;
+        }
+    }
+    if (status == CS_OK && n > 1) {
+        qsort(ranks, n, sizeof *ranks, by_number);
+    }
+    for (size_t i = 1; i < n && status == CS_OK; i++) {
+        if (ranks[i] == ranks[i - 1]) {
+            status = CS_FAIL(err, CS_EINVAL, path, "group '%.*s': rank %u is there twice",
+                             (int)length, name, ranks[i]);
+        }
+    }
+    if (status == CS_OK &&
+        (length >= GROUP_BYTES ||
+         !cs_grow(&list->groups, &list->capacity, list->n + 1, 8, sizeof *list->groups))) {
+        status = length >= GROUP_BYTES
+                     ? CS_FAIL(err, CS_EINVAL, path, "a process group's name is too long")
+                     : no_memory(err);
+    }
+    if (status == CS_OK) {
+        named_group *g = &list->groups[list->n];
+        *g             = (named_group){.n_ranks = (uint32_t)n};
+        memcpy(g->name, name, length);
+        if (n > 0) {
+            g->ranks = CS_ARENA_NEW(&l->trace->arena, uint32_t, n);
+            status   = g->ranks != NULL ? CS_OK : no_memory(err);
+        }
+        if (status == CS_OK && n > 0) {
+            memcpy(g->ranks, ranks, n * sizeof *ranks);
+        }
+        list->n += status == CS_OK;
+    }
+    cs_free(ranks);
+    return status;
+}
+
+/* {"NAME": [0, 2, ..] or [[0, 2], [1, 3]], ..} */
+static cs_status read_groups_text(load *l, const char *path, const char *text, size_t length,
+                                  cs_error *err)
+{
+    cs_scan      s;
+    cs_scan_text key;
+
+    cs_scan_begin(&s, text, length);
+    if (!cs_scan_enter(&s, '{')) {
+        return CS_FAIL(err, CS_EPARSE, path,
+                       "accepted is an object of groups: {\"NAME\": [0, 2], ..}");
+    }
+    while (cs_scan_key(&s, &key)) {
+        cs_scan ahead = s;
+        bool    lists =
+            cs_scan_enter(&ahead, '[') && cs_scan_element(&ahead) && cs_scan_enter(&ahead, '[');
+        if (!cs_scan_enter(&s, '[')) {
+            return CS_FAIL(err, CS_EINVAL, path, "group '%.*s': accepted is a list of ranks",
+                           (int)(key.length < GROUP_BYTES ? key.length : GROUP_BYTES), key.text);
+        }
+        while (lists && cs_scan_element(&s)) {
+            if (cs_scan_enter(&s, '[')) {
+                CS_TRY(add_group(l, &l->given, key.text, key.length, &s, path, err));
+            }
+        }
+        if (!lists) {
+            CS_TRY(add_group(l, &l->given, key.text, key.length, &s, path, err));
+        }
+    }
+    return s.is_wrong ? CS_FAIL(err, CS_EPARSE, path, "malformed JSON") : CS_OK;
+}
+
+static cs_status read_groups(load *l, const char *path, cs_error *err)
+{
+    char  *text = NULL;
+    size_t length;
+
+    if (path == NULL) {
+        return CS_OK;
+    }
+    CS_TRY(cs_gzip_read(path, (size_t)64 << 20, &text, &length, err));
+    cs_status status = read_groups_text(l, path, text, length, err);
+    cs_free(text);
+    return status;
+}
+
+/* Groups in a node's inputs: a JSON array inside PyTorch's own words for a list of texts, in JSON
+ * with another level of escapes: ["[{\"pg_name\": \"0\", \"ranks\": [0, 1]}]"]. */
+static cs_status describe_groups(file_build *f, cs_chakra_text values, cs_error *err)
+{
+    char        *text   = cs_calloc(values.length + 1, 1);
+    size_t       length = 0;
+    cs_scan      s;
+    cs_scan_text key, name = {0};
+    cs_status    status = CS_OK;
+
+    if (text == NULL) {
+        return no_memory(err);
+    }
+    for (size_t i = 0; i < values.length; i++) {
+        if (values.text[i] != '\\') {
+            text[length++] = values.text[i];
+        }
+    }
+    const char *from = strstr(text, "[{");
+    cs_scan_begin(&s, from != NULL ? from : "", from != NULL ? length - (size_t)(from - text) : 0);
+    bool is_list = from != NULL && strstr(text, "pg_name") != NULL && cs_scan_enter(&s, '[');
+    while (is_list && status == CS_OK && cs_scan_element(&s)) {
+        cs_scan ranks     = {0};
+        bool    has_ranks = false;
+        name              = (cs_scan_text){0};
+        if (!cs_scan_enter(&s, '{')) {
+            continue;
+        }
+        while (cs_scan_key(&s, &key)) {
+            if (cs_scan_is(key, "pg_name")) {
+                (void)cs_scan_string(&s, &name);
+            } else if (cs_scan_is(key, "ranks")) {
+                ranks     = s;
+                has_ranks = cs_scan_enter(&ranks, '[');
+                cs_scan_skip(&s);
+            } else {
+                cs_scan_skip(&s);
+            }
+        }
+        if (has_ranks && name.length > 0) {
+            status = add_group(f->l, &f->described, name.text, name.length, &ranks, f->name, err);
+        }
+    }
+    cs_free(text);
+    return status;
+}
+
+/* The group of that name that has the rank; NULL: none. */
+static const named_group *find_named(const group_list *list, const char *name, uint32_t rank,
+                                     bool *is_named_p)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const named_group *g = &list->groups[i];
+        if (strcmp(g->name, name) != 0) {
+            continue;
+        }
+        *is_named_p = true;
+        if (g->ranks == NULL ||
+            bsearch(&rank, g->ranks, g->n_ranks, sizeof rank, by_number) != NULL) {
+            return g;
+        }
+    }
+    return NULL;
+}
+
+/* The number of the job's group with these ranks; added where it is new. */
+static cs_status intern_group(load *l, const uint32_t *ranks, uint32_t n, uint32_t *number_p,
+                              cs_error *err)
+{
+    cs_execution_trace *t = l->trace;
+
+    for (uint32_t i = 0; i < t->n_groups; i++) {
+        const cs_work_group *g = &t->groups[i];
+        if (g->n_ranks == n && (ranks == NULL ? g->ranks[0] == 0 && n == t->n_ranks
+                                              : memcmp(g->ranks, ranks, n * sizeof *ranks) == 0)) {
+            *number_p = i;
+            return CS_OK;
+        }
+    }
+    uint32_t *copy = CS_ARENA_NEW(&t->arena, uint32_t, n);
+    if (copy == NULL || t->n_groups == MAX_GROUPS ||
+        !cs_grow(&t->groups, &l->groups_capacity, (size_t)t->n_groups + 1, 8, sizeof *t->groups)) {
+        return no_memory(err);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        copy[i] = ranks != NULL ? ranks[i] : i;
+    }
+    *number_p                = t->n_groups;
+    t->groups[t->n_groups++] = (cs_work_group){.ranks = copy, .n_ranks = n};
+    return CS_OK;
+}
+
+/* The job's group for a name on a rank: "" and "0" are all ranks, unless somebody says otherwise.
+ */
+static cs_status group_of(const file_build *f, const char *name, uint32_t rank, uint32_t *number_p,
+                          cs_error *err)
+{
+    load              *l        = f->l;
+    bool               is_named = false;
+    const named_group *g        = find_named(&l->given, name, rank, &is_named);
+
+    if (g == NULL && !is_named) {
+        g = find_named(&f->described, name, rank, &is_named);
+    }
+    if (g == NULL && is_named) {
+        return CS_FAIL(err, CS_EINVAL, f->name,
+                       "process group '%s' is used on rank %u, which is "
+                       "not in it",
+                       name, rank);
+    }
+    if (g == NULL && name[0] != '\0' && strcmp(name, "0") != 0) {
+        return CS_FAIL(err, CS_EINVAL, f->name,
+                       "process group '%s': no node says which ranks it has: --groups FILE with "
+                       "{\"%s\": [0, 1, ..]} does",
+                       name, name);
+    }
+    bool is_all = g == NULL || g->ranks == NULL;
+    return intern_group(l, is_all ? NULL : g->ranks, is_all ? l->trace->n_ranks : g->n_ranks,
+                        number_p, err);
+}
+
+/* The number that nodes of this file have for a group's name. */
+static cs_status number_name(file_build *f, cs_chakra_text name, uint32_t *number_p, cs_error *err)
+{
+    if (name.length >= GROUP_BYTES) {
+        return CS_FAIL(err, CS_EINVAL, f->name, "a process group's name is too long");
+    }
+    for (size_t i = f->n_names; i > 0; i--) {
+        if (strlen(f->names[i - 1]) == name.length &&
+            (name.length == 0 || memcmp(f->names[i - 1], name.text, name.length) == 0)) {
+            *number_p = (uint32_t)(i - 1);
+            return CS_OK;
+        }
+    }
+    if (f->n_names == MAX_GROUPS ||
+        !cs_grow(&f->names, &f->names_capacity, f->n_names + 1, 8, sizeof *f->names)) {
+        return no_memory(err);
+    }
+    memset(f->names[f->n_names], 0, GROUP_BYTES);
+    if (name.length > 0) {
+        memcpy(f->names[f->n_names], name.text, name.length);
+    }
+    *number_p = (uint32_t)f->n_names++;
+    return CS_OK;
+}
+
+/* ---- the nodes of a file ---- */
+
+static const uint8_t collectives[] = {
+    CS_ALLREDUCE, CS_REDUCE,   CS_ALLGATHER,     CS_COLLECTIVE_COUNT, CS_COLLECTIVE_COUNT,
+    CS_BROADCAST, CS_ALLTOALL, CS_REDUCESCATTER, CS_REDUCESCATTER,    CS_ALLREDUCE};
+enum { BARRIER = 9, BARRIER_BYTES = 4 };
+
+static cs_status refuse(const file_build *f, const cs_chakra_node *node, const char *what,
+                        cs_error *err)
+{
+    return CS_FAIL(err, CS_EINVAL, f->name, "node %llu ('%.*s'): %s", (unsigned long long)node->id,
+                   (int)(node->name.length < 60 ? node->name.length : 60),
+                   node->name.length > 0 ? node->name.text : "", what);
+}
+
+static cs_status read_call(file_build *f, const cs_chakra_node *node, cs_work *work, cs_error *err)
+{
+    bool has_size = node->has_bytes || node->comm_type == BARRIER;
+
+    if (node->comm_type >= sizeof collectives || !has_size ||
+        collectives[node->comm_type] == CS_COLLECTIVE_COUNT) {
+        work->kind = CS_WORK_OTHER; /* Gather, Scatter, what is not known */
+        f->l->n_recorded++;
+        return CS_OK;
+    }
+    if (node->n_dims_off > 0 && node->group.length == 0) {
+        return refuse(f, node,
+                      "involved_dim leaves dimensions out, and nothing says which ranks "
+                      "those are: accepted is pg_name, the name of a process group",
+                      err);
+    }
+    work->collective = collectives[node->comm_type];
+    work->bytes      = node->comm_type == BARRIER ? BARRIER_BYTES : node->bytes;
+    work->root       = node->root < f->l->trace->n_ranks ? (uint32_t)node->root : UINT32_MAX;
+    work->kind       = work->bytes > 0 ? CS_WORK_CALL : CS_WORK_NOTHING;
+    return number_name(f, node->group, &work->group, err);
+}
+
+static cs_status read_message(const file_build *f, const cs_chakra_node *node, cs_work *work,
+                              cs_error *err)
+{
+    bool     sends = work->kind == CS_WORK_SEND;
+    uint64_t peer  = sends ? node->dst : node->src;
+
+    if (f->l->n == 1) {
+        return refuse(f, node, "a message, in one file for all ranks: accepted is a file per rank",
+                      err);
+    }
+    if (!(sends ? node->has_dst : node->has_src) || peer >= f->l->trace->n_ranks) {
+        return refuse(f, node,
+                      sends ? "comm_dst is no rank of the job" : "comm_src is no rank of the job",
+                      err);
+    }
+    work->group = (uint32_t)peer;
+    work->tag   = (uint32_t)node->tag;
+    work->bytes = node->bytes;
+    return CS_OK;
+}
+
+static cs_status read_work(file_build *f, const cs_chakra_node *node, cs_work *work, cs_error *err)
+{
+    *work = (cs_work){.id = node->id, .duration_s = (double)node->duration_us * 1e-6};
+    if (node->values.length > 0 && node->type <= CS_CHAKRA_METADATA) {
+        CS_TRY(describe_groups(f, node->values, err));
+    }
+    if (node->type <= CS_CHAKRA_METADATA) {
+        return CS_OK;
+    }
+    if (node->is_cpu_op) {
+        work->kind = node->duration_us > 0 ? CS_WORK_HOST : CS_WORK_NOTHING;
+        return CS_OK;
+    }
+    switch (node->type) {
+    case CS_CHAKRA_COMP: work->kind = CS_WORK_COMPUTE; return CS_OK;
+    case CS_CHAKRA_COLL: return read_call(f, node, work, err);
+    case CS_CHAKRA_SEND: work->kind = CS_WORK_SEND; return read_message(f, node, work, err);
+    case CS_CHAKRA_RECV: work->kind = CS_WORK_RECEIVE; return read_message(f, node, work, err);
+    default: work->kind = CS_WORK_OTHER; return CS_OK;
+    }
+}
+
+static cs_status take_node(void *user, const cs_chakra_node *node, cs_error *err)
+{
+    file_build *f = user;
+
+    if (f->n >= CS_EXECUTION_MAX_NODES) {
+        return CS_FAIL(err, CS_EINVAL, f->name, "more than %d nodes", CS_EXECUTION_MAX_NODES);
+    }
+    if (!cs_grow(&f->nodes, &f->nodes_capacity, f->n + 2, 256, sizeof *f->nodes) ||
+        !cs_grow(&f->ranges, &f->ranges_capacity, f->n + 1, 256, sizeof *f->ranges) ||
+        !cs_grow(&f->deps, &f->deps_capacity, f->n_deps + node->n_data + node->n_control + 1, 1024,
+                 sizeof *f->deps)) {
+        return no_memory(err);
+    }
+    CS_TRY(read_work(f, node, &f->nodes[f->n], err));
+    f->ranges[f->n++] = (need_range){f->n_deps, (uint32_t)node->n_data, (uint32_t)node->n_control};
+    for (size_t i = 0; i < node->n_data; i++) {
+        f->deps[f->n_deps++] = node->data[i];
+    }
+    for (size_t i = 0; i < node->n_control; i++) {
+        f->deps[f->n_deps++] = node->control[i];
+    }
+    f->has_data = f->has_data || node->n_data > 0;
+    return CS_OK;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const cs_work *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Nodes by number, and where each stood. */
+static cs_status sort_nodes(file_build *f, cs_error *err)
+{
+    bool is_sorted = true;
+
+    for (size_t i = 0; i < f->n; i++) {
+        is_sorted         = is_sorted && (i == 0 || f->nodes[i].id > f->nodes[i - 1].id);
+        f->nodes[i].needs = (uint32_t)i; /* until they are counted */
+    }
+    if (!is_sorted) {
+        qsort(f->nodes, f->n, sizeof *f->nodes, by_id);
+    }
+    for (size_t i = 1; i < f->n; i++) {
+        if (f->nodes[i].id == f->nodes[i - 1].id) {
+            return CS_FAIL(err, CS_EINVAL, f->name, "node %llu is there twice",
+                           (unsigned long long)f->nodes[i].id);
+        }
+    }
+    return CS_OK;
+}
+
+/* The index of a node; UINT32_MAX: there is none. */
+static uint32_t find_node(const file_build *f, uint64_t id)
+{
+    uint64_t first = f->nodes[0].id;
+
+    if (id >= first && id - first < f->n && f->nodes[id - first].id == id) {
+        return (uint32_t)(id - first);
+    }
+    size_t low = 0, high = f->n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (f->nodes[mid].id < id) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return low < f->n && f->nodes[low].id == id ? (uint32_t)low : UINT32_MAX;
+}
+
+/* The dependencies of a node that count: control says who called whom, unless the file has no
+ * others. */
+static uint64_t *needs_of(const file_build *f, uint32_t range, uint32_t *n_p)
+{
+    const need_range *r = &f->ranges[range];
+
+    *n_p = f->has_data ? r->n_data : r->n_control;
+    return &f->deps[r->first + (f->has_data ? 0 : r->n_data)];
+}
+
+/* Turn dependencies into the lists of those that wait. Do all lead to smaller numbers? */
+static cs_status list_users(file_build *f, uint32_t **users_p, bool *leads_back_p, cs_error *err)
+{
+    uint32_t *at    = CS_NEW(uint32_t, f->n + 1);
+    uint32_t *users = CS_ARENA_NEW(&f->l->trace->arena, uint32_t, f->n_deps + 1);
+    size_t    total = 0;
+
+    *leads_back_p = true;
+    *users_p      = users;
+    if (at == NULL || users == NULL) {
+        cs_free(at);
+        return no_memory(err);
+    }
+    for (size_t i = 0; i < f->n; i++) {
+        uint32_t  range   = f->nodes[i].needs, n;
+        uint64_t *needs   = needs_of(f, range, &n);
+        f->nodes[i].needs = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            uint32_t on = find_node(f, needs[k]);
+            f->l->n_strange += on == UINT32_MAX;
+            needs[k] = on;
+            if (on != UINT32_MAX) {
+                at[on]++;
+                f->nodes[i].needs++;
+                *leads_back_p = *leads_back_p && on < i;
+            }
+        }
+        f->nodes[i].first_user = range; /* until all are counted */
+    }
+    uint32_t *range_of = CS_NEW(uint32_t, f->n + 1);
+    if (range_of == NULL) {
+        cs_free(at);
+        return no_memory(err);
+    }
+    for (size_t i = 0; i < f->n; i++) {
+        range_of[i]            = f->nodes[i].first_user;
+        f->nodes[i].first_user = (uint32_t)total;
+        total += at[i];
+        at[i] = f->nodes[i].first_user;
+    }
+    f->nodes[f->n] = (cs_work){.first_user = (uint32_t)total};
+    for (size_t i = 0; i < f->n; i++) {
+        uint32_t        n;
+        const uint64_t *needs = needs_of(f, range_of[i], &n);
+        for (uint32_t k = 0; k < n; k++) {
+            if (needs[k] != UINT32_MAX) {
+                users[at[needs[k]]++] = (uint32_t)i;
+            }
+        }
+    }
+    cs_free(range_of);
+    cs_free(at);
+    return CS_OK;
+}
+
+/* ---- the order of the program ---- */
+
+/* A heap of indices, the smallest first. */
+static void heap_push(uint32_t *heap, size_t *n, uint32_t value)
+{
+    size_t i = (*n)++;
+
+    while (i > 0 && heap[(i - 1) / 2] > value) {
+        heap[i] = heap[(i - 1) / 2];
+        i       = (i - 1) / 2;
+    }
+    heap[i] = value;
+}
+
+static uint32_t heap_pop(uint32_t *heap, size_t *n)
+{
+    uint32_t top = heap[0], last = heap[--*n];
+    size_t   i = 0;
+
+    for (size_t child = 1; child < *n; child = 2 * i + 1) {
+        child += child + 1 < *n && heap[child + 1] < heap[child];
+        if (heap[child] >= last) {
+            break;
+        }
+        heap[i] = heap[child];
+        i       = child;
+    }
+    heap[i] = last;
+    return top;
+}
+
+/* All nodes in the order of their numbers, as far as dependencies let it be; fewer where some are
+ * in a circle. */
+static size_t walk(const file_build *f, const uint32_t *users, uint32_t *needs, uint32_t *heap,
+                   uint32_t *order)
+{
+    size_t n_ready = 0, n = 0;
+
+    for (uint32_t i = 0; i < f->n; i++) {
+        needs[i] = f->nodes[i].needs;
+        if (needs[i] == 0) {
+            heap_push(heap, &n_ready, i);
+        }
+    }
+    while (n_ready > 0) {
+        uint32_t i = heap_pop(heap, &n_ready);
+        order[n++] = i;
+        for (uint32_t u = f->nodes[i].first_user; u < f->nodes[i + 1].first_user; u++) {
+            if (--needs[users[u]] == 0) {
+                heap_push(heap, &n_ready, users[u]);
+            }
+        }
+    }
+    return n;
+}
+
+/* Number the calls of each group in the order of the program. `order`: NULL where that of the
+ * numbers is it. */
+static void number_calls(file_build *f, const uint32_t *order, uint32_t *counts)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        cs_work *work = &f->nodes[order != NULL ? order[i] : i];
+        if (work->kind == CS_WORK_CALL) {
+            work->sequence = counts[work->group]++;
+        } else if (work->kind == CS_WORK_SEND || work->kind == CS_WORK_RECEIVE) {
+            work->sequence = (uint32_t)i; /* until messages are matched */
+        }
+    }
+}
+
+static cs_status put_in_order(file_build *f, const uint32_t *users, bool leads_back, cs_error *err)
+{
+    uint32_t *counts = CS_NEW(uint32_t, f->n_names + 1);
+    uint32_t *needs  = leads_back ? NULL : CS_NEW(uint32_t, 3 * f->n);
+    size_t    n      = f->n;
+    cs_status status = counts == NULL || (needs == NULL && !leads_back) ? no_memory(err) : CS_OK;
+
+    if (status == CS_OK && !leads_back) {
+        n = walk(f, users, needs, needs + f->n, needs + 2 * f->n);
+    }
+    if (status == CS_OK && n < f->n) {
+        uint32_t i = 0;
+        while (needs[i] == 0) {
+            i++;
+        }
+        status = CS_FAIL(err, CS_EINVAL, f->name,
+                         "node %llu waits for itself: dependencies go in a circle there or before "
+                         "it",
+                         (unsigned long long)f->nodes[i].id);
+    }
+    if (status == CS_OK) {
+        number_calls(f, leads_back ? NULL : needs + 2 * f->n, counts);
+    }
+    cs_free(needs);
+    cs_free(counts);
+    return status;
+}
+
+/* ---- a rank ---- */
+
+/* The groups of a rank, by the numbers that the nodes have. */
+static cs_status set_groups(const file_build *f, uint32_t rank, cs_execution *x, cs_error *err)
+{
+    uint32_t *groups = CS_ARENA_NEW(&f->l->trace->arena, uint32_t, f->n_names + 1);
+
+    if (groups == NULL) {
+        return no_memory(err);
+    }
+    for (size_t i = 0; i < f->n_names; i++) {
+        CS_TRY(group_of(f, f->names[i], rank, &groups[i], err));
+    }
+    x->groups   = groups;
+    x->n_groups = (uint32_t)f->n_names;
+    return CS_OK;
+}
+
+static cs_status finish(file_build *f, cs_execution *x, cs_error *err)
+{
+    uint32_t *users      = NULL;
+    bool      leads_back = true;
+
+    if (f->n == 0) {
+        return CS_FAIL(err, CS_EINVAL, f->name, "no node is in it");
+    }
+    CS_TRY(sort_nodes(f, err));
+    CS_TRY(list_users(f, &users, &leads_back, err));
+    CS_TRY(put_in_order(f, users, leads_back, err));
+    cs_work *nodes = CS_ARENA_NEW(&f->l->trace->arena, cs_work, f->n + 1);
+    if (nodes == NULL) {
+        return no_memory(err);
+    }
+    memcpy(nodes, f->nodes, (f->n + 1) * sizeof *nodes);
+    *x = (cs_execution){.nodes = nodes, .n_nodes = (uint32_t)f->n, .users = users};
+    for (size_t i = 0; i < f->n; i++) {
+        x->compute_s += nodes[i].kind == CS_WORK_COMPUTE ? nodes[i].duration_s : 0;
+    }
+    return CS_OK;
+}
+
+/* Read a text for one rank, or (UINT32_MAX) for all. */
+static cs_status read_text(load *l, const char *text, size_t length, const char *name,
+                           uint32_t rank, cs_error *err)
+{
+    file_build             f      = {.l = l, .name = name};
+    const cs_chakra_reader reader = {take_node, &f};
+    cs_execution           x      = {0};
+    cs_status              status = cs_chakra_read(text, length, name, &reader, err);
+
+    if (status == CS_OK) {
+        status = finish(&f, &x, err);
+    }
+    for (uint32_t r = 0; r < l->trace->n_ranks && status == CS_OK; r++) {
+        if (rank == UINT32_MAX || r == rank) {
+            l->trace->ranks[r] = x;
+            status             = set_groups(&f, r, &l->trace->ranks[r], err);
+            l->trace->n_nodes += x.n_nodes;
+        }
+    }
+    cs_free(f.nodes);
+    cs_free(f.ranges);
+    cs_free(f.deps);
+    cs_free(f.names);
+    cs_free(f.described.groups);
+    return status;
+}
+
+/* ---- calls and messages of all ranks ---- */
+
+/* Two ranks say different things about a call. */
+static cs_status contradiction(const load *l, const cs_work_group *g, uint32_t rank,
+                               const cs_work *work, const char *what, cs_error *err)
+{
+    return CS_FAIL(err, CS_EINVAL, l->n > rank && l->n > 1 ? l->paths[rank] : "",
+                   "node %llu of rank %u: call %u of its process group of %u ranks: %s",
+                   (unsigned long long)work->id, rank, work->sequence, g->n_ranks, what);
+}
+
+static cs_status match_call(load *l, uint32_t rank, const cs_work *work, cs_error *err)
+{
+    cs_execution_trace  *t      = l->trace;
+    uint32_t             number = t->ranks[rank].groups[work->group];
+    const cs_work_group *g      = &t->groups[number];
+    uint64_t             bytes  = work->bytes;
+
+    if (work->sequence >= g->n_calls) {
+        return contradiction(l, g, rank, work, "another rank has fewer calls", err);
+    }
+    cs_work_call *call = &t->calls[g->first_call + work->sequence];
+    if (work->collective == CS_ALLGATHER) {
+        bytes *= g->n_ranks;
+    }
+    if (rank == g->ranks[0]) {
+        *call = (cs_work_call){bytes, number, work->root != UINT32_MAX ? work->root : rank,
+                               work->collective};
+        return CS_OK;
+    }
+    if (call->collective != work->collective) {
+        return contradiction(l, g, rank, work, "another rank calls another collective", err);
+    }
+    l->n_other_bytes += call->bytes != bytes;
+    call->bytes = bytes > call->bytes ? bytes : call->bytes;
+    return CS_OK;
+}
+
+/* Of how many parts of calls nothing waits, and how many there are. */
+static void count_loose(const cs_execution_trace *t, uint64_t *loose_p, uint64_t *all_p)
+{
+    *loose_p = *all_p = 0;
+    for (uint32_t r = 0; r < t->n_ranks; r++) {
+        for (uint32_t i = 0; i < t->ranks[r].n_nodes; i++) {
+            const cs_work *work = &t->ranks[r].nodes[i];
+            *all_p += work->kind == CS_WORK_CALL;
+            *loose_p += work->kind == CS_WORK_CALL && work[1].first_user == work->first_user;
+        }
+    }
+}
+
+/* How many calls each group has: as many as on its first rank. */
+static void count_calls(cs_execution_trace *t)
+{
+    uint32_t next = 0;
+
+    for (uint32_t r = 0; r < t->n_ranks; r++) {
+        const cs_execution *x = &t->ranks[r];
+        for (uint32_t i = 0; i < x->n_nodes; i++) {
+            const cs_work *work = &x->nodes[i];
+            if (work->kind == CS_WORK_CALL) {
+                cs_work_group *g = &t->groups[x->groups[work->group]];
+                g->n_calls += g->ranks[0] == r;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < t->n_groups; i++) {
+        t->groups[i].first_call = next;
+        next += t->groups[i].n_calls;
+    }
+    t->n_calls = next;
+}
+
+static cs_status match_calls(load *l, cs_error *err)
+{
+    cs_execution_trace *t        = l->trace;
+    uint64_t            expected = 0, found = 0;
+
+    count_calls(t);
+    t->calls = CS_ARENA_NEW(&t->arena, cs_work_call, (size_t)t->n_calls + 1);
+    if (t->calls == NULL) {
+        return no_memory(err);
+    }
+    for (uint32_t g = 0; g < t->n_groups; g++) {
+        expected += (uint64_t)t->groups[g].n_calls * t->groups[g].n_ranks;
+    }
+    for (uint32_t r = 0; r < t->n_ranks; r++) {
+        for (uint32_t i = 0; i < t->ranks[r].n_nodes; i++) {
+            if (t->ranks[r].nodes[i].kind == CS_WORK_CALL) {
+                CS_TRY(match_call(l, r, &t->ranks[r].nodes[i], err));
+                found++;
+            }
+        }
+    }
+    if (found != expected) {
+        return CS_FAIL(err, CS_EINVAL, "calls",
+                       "some ranks of a process group have fewer calls of it than its first rank: "
+                       "%llu of %llu parts are there",
+                       (unsigned long long)found, (unsigned long long)expected);
+    }
+    return CS_OK;
+}
+
+/* One end of a message. */
+typedef struct message_end {
+    uint32_t src, dst, tag, order, rank, node;
+} message_end;
+
+static int by_message(const void *a, const void *b)
+{
+    const message_end *x = a, *y = b;
+
+    if (x->src != y->src) {
+        return x->src < y->src ? -1 : 1;
+    }
+    if (x->dst != y->dst) {
+        return x->dst < y->dst ? -1 : 1;
+    }
+    if (x->tag != y->tag) {
+        return x->tag < y->tag ? -1 : 1;
+    }
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Put the ends of all messages into `sends` and `receives`; NULL: count them. */
+static void list_ends(const cs_execution_trace *t, message_end *sends, message_end *receives,
+                      size_t counts[2])
+{
+    counts[0] = counts[1] = 0;
+    for (uint32_t r = 0; r < t->n_ranks; r++) {
+        for (uint32_t i = 0; i < t->ranks[r].n_nodes; i++) {
+            const cs_work *w     = &t->ranks[r].nodes[i];
+            bool           sent  = w->kind == CS_WORK_SEND;
+            message_end   *ends  = sent ? sends : receives;
+            size_t         which = sent ? 0 : 1;
+            if (w->kind != CS_WORK_SEND && w->kind != CS_WORK_RECEIVE) {
+                continue;
+            }
+            if (ends != NULL) {
+                ends[counts[which]] = (message_end){
+                    sent ? r : w->group, sent ? w->group : r, w->tag, w->sequence, r, i};
+            }
+            counts[which]++;
+        }
+    }
+}
+
+static cs_work *work_of(const cs_execution_trace *t, const message_end *end)
+{
+    /* The lists are this file's own until the trace is handed out. */
+    return (cs_work *)(uintptr_t)&t->ranks[end->rank].nodes[end->node];
+}
+
+static cs_status join_ends(load *l, const message_end *sends, const message_end *receives, size_t n,
+                           cs_error *err)
+{
+    cs_execution_trace *t = l->trace;
+
+    for (size_t i = 0; i < n; i++) {
+        const message_end *s = &sends[i], *r = &receives[i];
+        if (s->src != r->src || s->dst != r->dst || s->tag != r->tag) {
+            const message_end *alone = by_message(s, r) < 0 ? s : r;
+            return CS_FAIL(err, CS_EINVAL, "messages",
+                           "node %llu of rank %u: from rank %u to %u with tag %u: the other rank "
+                           "%s none",
+                           (unsigned long long)work_of(t, alone)->id, alone->rank, alone->src,
+                           alone->dst, alone->tag, alone == s ? "receives" : "sends");
+        }
+        cs_work *send = work_of(t, s), *receive = work_of(t, r);
+        send->sequence = receive->sequence = (uint32_t)i;
+        t->messages[i]                     = (cs_work_message){send->bytes, s->src, s->dst};
+        l->n_other_bytes += receive->bytes != send->bytes && receive->bytes != 0;
+    }
+    return CS_OK;
+}
+
+static cs_status match_messages(load *l, cs_error *err)
+{
+    cs_execution_trace *t = l->trace;
+    size_t              counts[2];
+
+    list_ends(t, NULL, NULL, counts);
+    if (counts[0] != counts[1]) {
+        return CS_FAIL(err, CS_EINVAL, "messages", "%zu are sent and %zu received", counts[0],
+                       counts[1]);
+    }
+    if (counts[0] == 0) {
+        return CS_OK;
+    }
+    size_t       n        = counts[0];
+    message_end *sends    = CS_NEW(message_end, n);
+    message_end *receives = CS_NEW(message_end, n);
+    t->messages           = CS_ARENA_NEW(&t->arena, cs_work_message, n);
+    cs_status status =
+        sends == NULL || receives == NULL || t->messages == NULL ? no_memory(err) : CS_OK;
+    if (status == CS_OK) {
+        list_ends(t, sends, receives, counts);
+        qsort(sends, n, sizeof *sends, by_message);
+        qsort(receives, n, sizeof *receives, by_message);
+        status        = join_ends(l, sends, receives, n, err);
+        t->n_messages = (uint32_t)n;
+    }
+    cs_free(sends);
+    cs_free(receives);
+    return status;
+}
+
+static cs_status match(load *l, cs_error *err)
+{
+    cs_text *notes = &l->trace->notes;
+
+    CS_TRY(match_calls(l, err));
+    CS_TRY(match_messages(l, err));
+    if (l->left_out.length > 0) {
+        cs_text_add(notes, "left out of folders, as they are no execution traces: %s\n",
+                    l->left_out.data);
+    }
+    if (l->n_strange > 0) {
+        cs_text_add(notes, "%llu dependencies on nodes that are not in the trace are left out\n",
+                    (unsigned long long)l->n_strange);
+    }
+    if (l->n_recorded > 0) {
+        cs_text_add(notes,
+                    "%llu calls of Gather, Scatter or an unknown kind take the time that "
+                    "was recorded\n",
+                    (unsigned long long)l->n_recorded);
+    }
+    if (l->n_other_bytes > 0) {
+        cs_text_add(notes,
+                    "in %llu calls and messages ranks name different sizes: the largest, or "
+                    "the sender's, counts\n",
+                    (unsigned long long)l->n_other_bytes);
+    }
+    uint64_t n_loose, n_parts;
+    count_loose(l->trace, &n_loose, &n_parts);
+    if (n_loose > 0 && l->trace->n_nodes > n_parts) {
+        cs_text_add(notes,
+                    "nothing in the trace waits for %llu of %llu parts in calls: they cost "
+                    "time at the end of the iteration alone\n",
+                    (unsigned long long)n_loose, (unsigned long long)n_parts);
+    }
+    return cs_text_status(notes, err);
+}
+
+/* ---- files ---- */
+
+/* The beginning of a file, unpacked; 0 bytes where it cannot be read. */
+static size_t read_head(const char *path, char *head)
+{
+    FILE    *file = fopen(path, "rb");
+    size_t   n    = file != NULL ? fread(head, 1, HEAD_BYTES, file) : 0;
+    cs_gzip *gzip = NULL;
+
+    if (file != NULL && cs_gzip_is(head, n)) {
+        n = 0;
+        if (fseek(file, 0, SEEK_SET) == 0 && cs_gzip_open(file, &gzip, NULL) == CS_OK) {
+            (void)!cs_gzip_next(gzip, head, HEAD_BYTES, &n, NULL);
+        }
+        cs_gzip_close(gzip);
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return n;
+}
+
+static bool is_trace_file(const char *path)
+{
+    char *head = cs_calloc(HEAD_BYTES, 1);
+    bool  is   = head != NULL && cs_chakra_is(head, read_head(path, head));
+
+    cs_free(head);
+    return is;
+}
+
+bool cs_execution_trace_is(const char *path)
+{
+    size_t    length = strcspn(path, ",");
+    char     *first  = cs_calloc(length + 1, 1);
+    cs_folder folder = {0};
+    bool      is     = false;
+
+    if (first == NULL) {
+        return false;
+    }
+    memcpy(first, path, length);
+    if (cs_folder_is(first)) {
+        if (cs_folder_read(first, MAX_FILES, &folder, NULL) == CS_OK) {
+            for (size_t i = 0; i < folder.n && !is; i++) {
+                is = is_trace_file(folder.paths[i]);
+            }
+        }
+    } else {
+        is = is_trace_file(first);
+    }
+    cs_folder_free(&folder);
+    cs_free(first);
+    return is;
+}
+
+static cs_status add_path(load *l, const char *path, size_t length, bool in_folder, cs_error *err)
+{
+    char *copy = cs_calloc(length + 1, 1);
+
+    if (copy == NULL || l->n == MAX_FILES ||
+        !cs_grow(&l->paths, &l->paths_capacity, l->n + 1, 16, sizeof *l->paths) ||
+        !cs_grow(&l->in_folder, &l->flags_capacity, l->n + 1, 16, sizeof *l->in_folder)) {
+        cs_free(copy);
+        return no_memory(err);
+    }
+    memcpy(copy, path, length);
+    l->in_folder[l->n] = in_folder;
+    l->paths[l->n++]   = copy;
+    return CS_OK;
+}
+
+/* A file, or those of a folder that are traces. */
+static cs_status add_file(load *l, const char *path, cs_error *err)
+{
+    cs_folder folder = {0};
+
+    if (!cs_folder_is(path)) {
+        return add_path(l, path, strlen(path), false, err);
+    }
+    cs_status status = cs_folder_read(path, MAX_FILES, &folder, err);
+    for (size_t i = 0; i < folder.n && status == CS_OK; i++) {
+        if (is_trace_file(folder.paths[i])) {
+            status = add_path(l, folder.paths[i], strlen(folder.paths[i]), true, err);
+        } else {
+            cs_text_add(&l->left_out, "%s%s", l->left_out.length > 0 ? ", " : "", folder.paths[i]);
+        }
+    }
+    cs_folder_free(&folder);
+    return status;
+}
+
+static cs_status add_list(load *l, const char *list, cs_error *err)
+{
+    char     *copy   = cs_strdup(list);
+    cs_status status = copy != NULL ? CS_OK : no_memory(err);
+
+    for (char *at = copy; at != NULL && status == CS_OK;) {
+        char *comma = strchr(at, ',');
+        if (comma != NULL) {
+            *comma = '\0';
+        }
+        status = add_file(l, at, err);
+        at     = comma != NULL ? comma + 1 : NULL;
+    }
+    cs_free(copy);
+    return status;
+}
+
+/* The rank in a file's name: its last number. UINT32_MAX: it has none. */
+static uint32_t rank_in(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name  = slash != NULL ? slash + 1 : path;
+    uint32_t    rank  = UINT32_MAX;
+
+    for (const char *at = name; *at != '\0';) {
+        if (*at < '0' || *at > '9') {
+            at++;
+            continue;
+        }
+        char         *end;
+        unsigned long number = strtoul(at, &end, 10);
+        rank                 = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+        at                   = end;
+    }
+    return rank;
+}
+
+/* Put the files in the order of their ranks. */
+static cs_status order_files(load *l, cs_error *err)
+{
+    char **ordered = CS_NEW(char *, l->n);
+
+    if (ordered == NULL) {
+        return no_memory(err);
+    }
+    for (size_t i = 0; i < l->n; i++) {
+        uint32_t    rank = rank_in(l->paths[i]);
+        const char *what = rank == UINT32_MAX ? "has no rank in its name: accepted are NAME.RANK.et"
+                           : rank >= l->n     ? "its rank is too large: files of others are missing"
+                           : ordered[rank] != NULL ? "another file has the same rank in its name"
+                                                   : NULL;
+        if (what != NULL) {
+            cs_free(ordered);
+            return CS_FAIL(err, CS_EINVAL, l->paths[i], "%s (%zu files, so ranks 0 to %zu)", what,
+                           l->n, l->n - 1);
+        }
+        ordered[rank] = l->paths[i];
+    }
+    memcpy(l->paths, ordered, l->n * sizeof *ordered);
+    cs_free(ordered);
+    return CS_OK;
+}
+
+/* How many ranks there are, and room for them. */
+static cs_status set_ranks(load *l, uint32_t n_ranks, cs_error *err)
+{
+    cs_execution_trace *t = l->trace;
+
+    t->is_one_file = l->n == 1;
+    if (l->n == 0) {
+        return CS_FAIL(err, CS_EINVAL, "--trace", "no execution trace is in the folder");
+    }
+    if (!t->is_one_file) {
+        CS_TRY(order_files(l, err));
+    }
+    if (t->is_one_file && n_ranks < 2) {
+        return CS_FAIL(err, CS_EINVAL, "--ranks",
+                       "is missing: one file is for all ranks, which all do the same: --ranks N");
+    }
+    if (!t->is_one_file && n_ranks != 0 && n_ranks != l->n) {
+        return CS_FAIL(err, CS_EINVAL, "--ranks", "is %u, and there are files of %zu ranks",
+                       n_ranks, l->n);
+    }
+    t->n_ranks = t->is_one_file ? n_ranks : (uint32_t)l->n;
+    t->ranks   = CS_ARENA_NEW(&t->arena, cs_execution, t->n_ranks);
+    return t->ranks != NULL ? CS_OK : no_memory(err);
+}
+
+static cs_status load_file(load *l, size_t file, cs_error *err)
+{
+    char  *text = NULL;
+    size_t length;
+
+    CS_TRY(cs_gzip_read(l->paths[file], CS_EXECUTION_MAX_BYTES, &text, &length, err));
+    cs_status status = cs_chakra_is(text, length)
+                           ? CS_OK
+                           : CS_FAIL(err, CS_EPARSE, l->paths[file],
+                                     "no Chakra execution trace: accepted are protobuf and JSON");
+    if (status == CS_OK) {
+        status = read_text(l, text, length, l->paths[file],
+                           l->trace->is_one_file ? UINT32_MAX : (uint32_t)file, err);
+    }
+    cs_free(text);
+    return status;
+}
+
+/* Hand out, or free. */
+static cs_status end_load(load *l, cs_execution_trace *t, cs_execution_trace *trace_p,
+                          cs_status status)
+{
+    for (size_t i = 0; i < l->n && l->paths != NULL; i++) {
+        cs_free(l->paths[i]);
+    }
+    cs_free(l->paths);
+    cs_free(l->in_folder);
+    cs_free(l->given.groups);
+    cs_text_free(&l->left_out);
+    if (status == CS_OK) {
+        *trace_p = *t;
+    } else {
+        cs_execution_trace_free(t);
+    }
+    return status;
+}
+
+cs_status cs_execution_trace_load(const char *const *paths, size_t n, const char *groups_path,
+                                  uint32_t n_ranks, cs_execution_trace *trace_p, cs_error *err)
+{
+    cs_execution_trace t      = {0};
+    load               l      = {.trace = &t};
+    cs_status          status = CS_OK;
+
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        status = add_list(&l, paths[i], err);
+    }
+    if (status == CS_OK) {
+        status = set_ranks(&l, n_ranks, err);
+    }
+    if (status == CS_OK) {
+        status = read_groups(&l, groups_path, err);
+    }
+    for (size_t i = 0; i < l.n && status == CS_OK; i++) {
+        status = load_file(&l, i, err);
+    }
+    if (status == CS_OK) {
+        status = match(&l, err);
+    }
+    return end_load(&l, &t, trace_p, status);
+}
+
+cs_status cs_execution_trace_read(const char *text, size_t length, const char *name,
+                                  uint32_t n_ranks, cs_execution_trace *trace_p, cs_error *err)
+{
+    cs_execution_trace t = {0};
+    load               l = {.trace = &t};
+
+    t.n_ranks     = n_ranks;
+    t.is_one_file = true;
+    t.ranks       = CS_ARENA_NEW(&t.arena, cs_execution, n_ranks);
+    cs_status status =
+        t.ranks != NULL ? add_path(&l, name, strlen(name), false, err) : no_memory(err);
+    if (status == CS_OK) {
+        status = read_text(&l, text, length, name, UINT32_MAX, err);
+    }
+    if (status == CS_OK) {
+        status = match(&l, err);
+    }
+    return end_load(&l, &t, trace_p, status);
+}
+
+void cs_execution_trace_free(cs_execution_trace *trace)
+{
+    cs_text_free(&trace->notes);
+    cs_free(trace->groups);
+    cs_arena_free(&trace->arena);
+    *trace = (cs_execution_trace){0};
+}
