@@ -14,13 +14,17 @@ generated-recorder4/        4 ranks, 20 AllReduces as PyTorch's Flight Recorder 
 generated-ras8-1.json, generated-ras8-2.json
                             a job of 8 ranks that hangs, as NCCL's RAS shows it twice, a minute apart:
                             rank 5 has made one AllReduce less than the others
+generated-chakra8/          an iteration of 8 ranks on 2 servers as Chakra execution traces: 8 layers whose
+                            parts are joined in each server, gradients added up over the servers
+                            behind the backward pass; the kernels of rank 5 take a fifth longer
 generated-bandwidth4.txt    4 servers whose NICs share a network with other jobs, for four hours
 generated-faults96.json     96 servers for 240 days: NICs and cables, GPUs and the rest of a server fail
 
 Numbers come from a linear congruential generator with a fixed seed and are printed with few
 digits, so that the files are the same everywhere.
 
-    scripts/make_sample_traces.py [FOLDER]        (traces)
+    scripts/make_sample_traces.py [FOLDER]              (traces)
+    scripts/make_sample_traces.py --chakra LAYERS FOLDER  such an iteration of many layers, for benchmarks
 """
 import json
 import math
@@ -176,6 +180,76 @@ def ras(minute):
                                           "missing_ranks": []}]}, indent=1) + "\n"
 
 
+# ---- Chakra: messages of protobuf, each behind its length ----
+
+def varint(value):
+    out = bytearray()
+    while value >= 128:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def piece(field, data):
+    data = data.encode() if isinstance(data, str) else data
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def attribute(name, field, value):
+    return piece(10, piece(1, name) + (piece(field, value) if isinstance(value, str) else number(field, value)))
+
+
+METADATA, COMPUTE, CALL, BOOL, INT64, STRING = 1, 4, 7, 27, 9, 29
+
+
+class Chakra:
+    """The nodes of one rank."""
+
+    def __init__(self, groups):
+        message = piece(1, "1.0") + piece(2, piece(1, "remark") + piece(STRING, REMARK))
+        self.parts, self.n = [varint(len(message)) + message], 0
+        self.node(METADATA, "## process_group:init ##", (), 0, piece(8, piece(1, "['%s']" % json.dumps(groups))))
+
+    def node(self, kind, name, needs, us, more=b""):
+        self.n += 1
+        message = number(1, self.n) + piece(2, name) + number(3, kind) + number(7, us) + attribute("is_cpu_op", BOOL, 0) + more
+        if needs:
+            message += piece(5, b"".join(map(varint, needs)))
+        self.parts.append(varint(len(message)) + message)
+        return self.n
+
+    def call(self, needs, size, group):
+        more = attribute("comm_type", INT64, 0) + attribute("comm_size", INT64, size) + attribute("pg_name", STRING, group)
+        return self.node(CALL, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", needs, 0, more)
+
+
+def chakra(layers):
+    files = {}
+    for rank in range(8):
+        numbers, server = uniform(rank), rank // 4
+        trace = Chakra([{"pg_name": "tp", "ranks": list(range(4 * server, 4 * server + 4))}, {"pg_name": "dp", "ranks": [rank % 4, rank % 4 + 4]}])
+        slower, last, gradients = 1.2 if rank == 5 else 1, (), []
+
+        def kernel(name, us, needs, slower=slower, trace=trace, numbers=numbers):
+            return trace.node(COMPUTE, name, needs, round(slower * us * (1 + .02 * next(numbers))))
+        for layer in range(layers):
+            attention = trace.call([kernel("attention %d" % layer, 900, last)], 32 << 20, "tp")
+            last = [trace.call([kernel("mlp %d" % layer, 1300, [attention])], 32 << 20, "tp")]
+        for layer in reversed(range(layers)):
+            mlp = trace.call([kernel("mlp %d backward" % layer, 2600, last)], 32 << 20, "tp")
+            weights = kernel("attention %d backward" % layer, 1800, [mlp])
+            last = [trace.call([weights], 32 << 20, "tp")]
+            gradients.append(trace.call([weights], 100 << 20, "dp"))
+        kernel("optimizer", 2000, [*last, *gradients])
+        files[f"generated-chakra8/iteration.{rank}.et"] = b"".join(trace.parts)
+    return files
+
+
 def bandwidth():
     """What other jobs leave of every server's NIC: all of it, or 0.3 .. 0.95 of it, each for two to
     fifteen minutes."""
@@ -216,7 +290,17 @@ def faults():
     return "[\n" + ",\n".join(json.dumps(event) for event in events) + "\n]\n"
 
 
+def write(folder, files):
+    for name, text in files.items():
+        os.makedirs(os.path.dirname(os.path.join(folder, name)) or ".", exist_ok=True)
+        with open(os.path.join(folder, name), "wb") as out:
+            out.write(text if isinstance(text, bytes) else text.encode())
+
+
 def main():
+    if len(sys.argv) == 4 and sys.argv[1] == "--chakra":
+        write(sys.argv[3], chakra(int(sys.argv[2])))
+        return
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..", "traces")
     files = {"generated-arrivals8.csv": arrivals_csv(), "generated-stragglar4.log": stragglar_log(),
              "generated-bandwidth4.txt": bandwidth(), "generated-faults96.json": faults()}
@@ -227,10 +311,8 @@ def main():
     files.update(inspector())
     files.update(recorder())
     files.update({f"generated-ras8-{k}.json": ras(k) for k in (1, 2)})
-    for name, text in files.items():
-        os.makedirs(os.path.dirname(os.path.join(folder, name)) or ".", exist_ok=True)
-        with open(os.path.join(folder, name), "w", encoding="utf-8", newline="\n") as out:
-            out.write(text)
+    files.update(chakra(8))
+    write(folder, files)
 
 
 if __name__ == "__main__":

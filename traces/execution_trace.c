@@ -1193,19 +1193,23 @@ cs_status cs_execution_trace_load(const char *const *paths, size_t n, const char
     return end_load(&l, &t, trace_p, status);
 }
 
-cs_status cs_execution_trace_read(const char *text, size_t length, const char *name,
-                                  uint32_t n_ranks, cs_execution_trace *trace_p, cs_error *err)
+cs_status cs_execution_texts_read(const cs_execution_text *texts, size_t n, uint32_t n_ranks,
+                                  cs_execution_trace *trace_p, cs_error *err)
 {
-    cs_execution_trace t = {0};
-    load               l = {.trace = &t};
+    cs_execution_trace t      = {.n_ranks = n_ranks, .is_one_file = n == 1};
+    load               l      = {.trace = &t};
+    cs_status          status = CS_OK;
 
-    t.n_ranks     = n_ranks;
-    t.is_one_file = true;
-    t.ranks       = CS_ARENA_NEW(&t.arena, cs_execution, n_ranks);
-    cs_status status =
-        t.ranks != NULL ? add_path(&l, name, strlen(name), false, err) : no_memory(err);
-    if (status == CS_OK) {
-        status = read_text(&l, text, length, name, UINT32_MAX, err);
+    t.ranks = CS_ARENA_NEW(&t.arena, cs_execution, n_ranks);
+    if (t.ranks == NULL) {
+        status = no_memory(err);
+    }
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        status = add_path(&l, texts[i].name, strlen(texts[i].name), false, err);
+    }
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        status = read_text(&l, texts[i].text, texts[i].length, texts[i].name,
+                           n == 1 ? UINT32_MAX : (uint32_t)i, err);
     }
     if (status == CS_OK) {
         status = match(&l, err);

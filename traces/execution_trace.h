@@ -106,8 +106,14 @@ CS_MUST_CHECK cs_status cs_execution_trace_load(const char *const *paths, size_t
                                                 const char *groups_path, uint32_t n_ranks,
                                                 cs_execution_trace *trace_p, cs_error *err);
 
-/* The same from one text in memory for all ranks. */
-CS_MUST_CHECK cs_status cs_execution_trace_read(const char *text, size_t length, const char *name,
+/* One text in memory; `name` is its name in errors. */
+typedef struct cs_execution_text {
+    const char *name, *text;
+    size_t      length;
+} cs_execution_text;
+
+/* The same from texts: one for all of `n_ranks` ranks, or one for each in their order. */
+CS_MUST_CHECK cs_status cs_execution_texts_read(const cs_execution_text *texts, size_t n,
                                                 uint32_t n_ranks, cs_execution_trace *trace_p,
                                                 cs_error *err);
 

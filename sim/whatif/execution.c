@@ -362,14 +362,13 @@ static cs_status find_shapes(study *s, const cs_scenario *all, cs_error *err)
 
 /* ---- lines ---- */
 
-static cs_status add_line(study *s, size_t algorithm, cs_prediction policy, bool is_baseline,
-                          const char *name)
+static void add_line(study *s, size_t algorithm, cs_prediction policy, bool is_baseline,
+                     const char *name)
 {
     s->lines[s->n_lines] = (cs_execution_line){
         .algorithm = name, .policy = policy, .is_baseline = is_baseline, .is_available = true};
     s->algorithm_of[s->n_lines] = algorithm;
     s->n_lines++;
-    return CS_OK;
 }
 
 static bool is_asked_for(const study *s, const char *name, uint32_t used)
@@ -384,7 +383,7 @@ static bool is_asked_for(const study *s, const char *name, uint32_t used)
            (s->options->n_algorithms > 0 || (algorithm->collectives & used) != 0);
 }
 
-/* Line 0 is the baseline; the last but one is hindsight. */
+/* Line 0 is the baseline; the last, where there are others, is hindsight. */
 static cs_status make_lines(study *s, cs_error *err)
 {
     uint32_t used = 0;
@@ -397,8 +396,8 @@ static cs_status make_lines(study *s, cs_error *err)
     for (uint32_t i = 0; i < s->trace->n_calls; i++) {
         used |= 1u << s->trace->calls[i].collective;
     }
-    CS_TRY(add_line(s, s->n_names, CS_PREDICTION_NONE, true,
-                    s->baseline != NULL ? s->baseline : "default"));
+    add_line(s, s->n_names, CS_PREDICTION_NONE, true,
+             s->baseline != NULL ? s->baseline : "default");
     for (size_t i = 0; i < s->n_names; i++) {
         const char *name = s->names[i];
         if ((s->baseline != NULL && strcmp(name, s->baseline) == 0) ||
@@ -407,13 +406,15 @@ static cs_status make_lines(study *s, cs_error *err)
         }
         const cs_algorithm *a = s->cases[i].job.algorithm;
         if (cs_late_prediction_of(a, CS_PREDICTION_STATIC).straggler == NULL) {
-            CS_TRY(add_line(s, i, CS_PREDICTION_NONE, false, a->name));
+            add_line(s, i, CS_PREDICTION_NONE, false, a->name);
         } else {
-            CS_TRY(add_line(s, i, CS_PREDICTION_STATIC, false, a->name));
-            CS_TRY(add_line(s, i, CS_PREDICTION_DYNAMIC, false, a->name));
+            add_line(s, i, CS_PREDICTION_STATIC, false, a->name);
+            add_line(s, i, CS_PREDICTION_DYNAMIC, false, a->name);
         }
     }
-    CS_TRY(add_line(s, s->n_names, CS_PREDICTION_HINDSIGHT, false, "best of all"));
+    if (s->n_lines > 1) {
+        add_line(s, s->n_names, CS_PREDICTION_HINDSIGHT, false, "best of all");
+    }
     s->runners = CS_NEW(runner, (s->n_lines + 1) * (s->n_shapes + 1));
     return s->runners != NULL ? CS_OK : no_memory(err);
 }
@@ -722,7 +723,7 @@ static cs_status find_least(study *s, uint32_t number, double start_s, const dou
         CS_TRY(shift_faults(&s->shapes[number].scenario, start_s, &steps, &n_steps, err));
     }
     for (size_t line = 0; line <= s->n_lines; line++) {
-        bool          is_hindsight = line + 1 == s->n_lines; /* which is one of the others */
+        bool          is_hindsight = line > 0 && line + 1 == s->n_lines; /* one of the others */
         const runner *r            = is_hindsight ? NULL : runner_of(s, line, number);
         if (r != NULL && r->is_open) {
             least_s = fmin(least_s, bound_of(r, arrival_s, steps, n_steps));

@@ -234,7 +234,8 @@ Test(execution_trace, files_that_are_cut_off)
             cs_error           err  = {0};
             char              *copy = cs_calloc(length, 1);
             memcpy(copy, text.data, length);
-            cs_status status = cs_execution_trace_read(copy, length, "a.et", 2, &t, &err);
+            cs_status status =
+                cs_execution_texts_read(&(cs_execution_text){"a.et", copy, length}, 1, 2, &t, &err);
             if (status == CS_OK) {
                 cr_expect(t.n_nodes % 2 == 0 && t.n_nodes <= 2 * N_PLAIN);
                 cs_execution_trace_free(&t);
