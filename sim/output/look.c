@@ -77,3 +77,9 @@ uint32_t cs_look_mix(uint32_t colour, uint32_t ground, double strength)
     }
     return mixed;
 }
+
+bool cs_look_is_flattered(const char *algorithm, const char *model)
+{
+    return strcmp(algorithm, "allpairs") == 0 &&
+           (strcmp(model, "alpha-beta") == 0 || strcmp(model, "loggp") == 0);
+}

@@ -35,4 +35,8 @@ const char *cs_look_title(const char *algorithm);
 /* A colour mixed with the ground: `strength` 0 .. 1, 1 is the colour itself. */
 uint32_t cs_look_mix(uint32_t colour, uint32_t ground, double strength);
 
+/* Does the model flatter the algorithm: would many messages that meet at one GPU cost time, and
+ * does the model (by its name) charge nothing for that? Who recommends it has to say so. */
+bool cs_look_is_flattered(const char *algorithm, const char *model);
+
 #endif

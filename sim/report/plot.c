@@ -941,15 +941,12 @@ static void add_map_axes(const drawing *d, const map *m, const cs_plot *plot, si
 static bool hides_incast(const drawing *d, const bool *is_best)
 {
     const cs_data_column *model = cs_data_find(d->data, "model");
-    bool                  hides = false;
 
     for (size_t w = 0; model != NULL && w < model->n_words; w++) {
-        hides = hides || strcmp(model->words[w], "alpha-beta") == 0 ||
-                strcmp(model->words[w], "loggp") == 0;
-    }
-    for (size_t s = 0; s < d->series->n_words && s < MOST_SERIES; s++) {
-        if (is_best[s] && strcmp(d->series->words[s], "allpairs") == 0) {
-            return hides;
+        for (size_t s = 0; s < d->series->n_words && s < MOST_SERIES; s++) {
+            if (is_best[s] && cs_look_is_flattered(d->series->words[s], model->words[w])) {
+                return true;
+            }
         }
     }
     return false;

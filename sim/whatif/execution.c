@@ -174,6 +174,43 @@ static cs_status choose_algorithms(study *s, cs_error *err)
     return CS_OK;
 }
 
+/* The default of a call's group. */
+static const char *default_of(const study *s, const cs_scenario *all, uint32_t number)
+{
+    const cs_work_call *call = &s->trace->calls[number];
+    const cs_scenario  *part = &s->group_scenarios[call->group];
+
+    return cs_default_algorithm(part->cluster.n_ranks > 1 ? &part->cluster : &all->cluster,
+                                (cs_collective)call->collective);
+}
+
+/* "nccl_rings and ring" */
+static cs_status name_defaults(study *s, const cs_scenario *all, cs_error *err)
+{
+    const char *seen[CS_COLLECTIVE_COUNT * 4];
+    size_t      n    = 0;
+    cs_text     text = {0};
+
+    for (uint32_t i = 0; i < s->trace->n_calls && n < sizeof seen / sizeof seen[0]; i++) {
+        const char *name = default_of(s, all, i);
+        size_t      k    = 0;
+        while (k < n && strcmp(seen[k], name) != 0) {
+            k++;
+        }
+        if (k == n) {
+            seen[n++] = name;
+            cs_text_add(&text, "%s%s", text.length > 0 ? ", " : "", name);
+        }
+    }
+    cs_status status = cs_text_status(&text, err);
+    if (status == CS_OK) {
+        s->report->defaults = cs_arena_strdup(&s->report->arena, text.data);
+        status              = s->report->defaults != NULL ? CS_OK : no_memory(err);
+    }
+    cs_text_free(&text);
+    return status;
+}
+
 /* Defaults of groups that nobody asked for. One for all is the baseline as if it had been asked
  * for. */
 static cs_status add_defaults(study *s, const cs_scenario *all, cs_error *err)
@@ -182,11 +219,7 @@ static cs_status add_defaults(study *s, const cs_scenario *all, cs_error *err)
     bool        are_alike = true;
 
     for (uint32_t i = 0; i < s->trace->n_calls; i++) {
-        const cs_work_call *call = &s->trace->calls[i];
-        cs_collective       what = (cs_collective)call->collective;
-        const cs_scenario  *part = &s->group_scenarios[call->group];
-        const cs_cluster   *on   = part->cluster.n_ranks > 1 ? &part->cluster : &all->cluster;
-        const char         *name = cs_default_algorithm(on, what);
+        const char *name = default_of(s, all, i);
         CS_TRY(add_name(s, name, "", err));
         are_alike = are_alike && (one == NULL || strcmp(one, name) == 0);
         one       = name;
@@ -194,7 +227,7 @@ static cs_status add_defaults(study *s, const cs_scenario *all, cs_error *err)
     if (s->baseline == NULL && are_alike) {
         s->baseline = one;
     }
-    return CS_OK;
+    return s->baseline == NULL ? name_defaults(s, all, err) : CS_OK;
 }
 
 static cs_status build_cases(study *s, cs_error *err)
@@ -217,6 +250,7 @@ static cs_status read_scenario(study *s, const cs_scenario *all, cs_error *err)
     uint32_t n = s->trace->n_ranks;
 
     s->has_windows       = !cs_capacity_is_constant(all);
+    s->report->model     = s->cases[0].job.model->name;
     s->report->late_rank = UINT32_MAX;
     s->zeros             = CS_ARENA_NEW(&s->report->arena, double, n);
     if (s->zeros == NULL) {

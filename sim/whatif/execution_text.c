@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The report of a what-if on an execution trace as a table, as JSON and as CSV. */
 #include "base/column.h"
-#include "cs/units.h"
+#include "output/look.h"
 #include "whatif/execution.h"
 
 #include <math.h>
@@ -56,15 +56,19 @@ static void add_head(const cs_execution_report *r, const time_unit *unit, cs_tex
                 t->n_groups);
     add_calls(t, text);
     cs_text_add(text, "%s", t->notes.length > 0 ? t->notes.data : "");
+    if (r->defaults != NULL) {
+        cs_text_add(text, "default: %s, as each group's servers suggest\n", r->defaults);
+    }
     if (r->late_rank != UINT32_MAX) {
         cs_text_add(text, "rank %u begins last, %.6g %s after the first\n", r->late_rank,
                     r->late_s * unit->factor, unit->name);
     }
-    cs_text_add(text,
-                "%.6g %s if calls took no time; no schedules of the calls end it before %.6g %s; "
-                "the kernels of a rank take up to %.6g %s\n",
-                r->without_calls_s * unit->factor, unit->name, r->bound_s * unit->factor,
-                unit->name, r->compute_s * unit->factor, unit->name);
+    cs_text_add(
+        text,
+        "%.6g %s if calls took no time; no schedules that use ports as these do end it before "
+        "%.6g %s; the kernels of a rank take up to %.6g %s\n",
+        r->without_calls_s * unit->factor, unit->name, r->bound_s * unit->factor, unit->name,
+        r->compute_s * unit->factor, unit->name);
     if (r->baseline.straggler != UINT32_MAX) {
         cs_text_add(text, "rank %u is waited for most often: last in %u of %u calls with a wait\n",
                     r->baseline.straggler, r->baseline.n_late, r->baseline.n_waited);
@@ -109,6 +113,12 @@ static void add_best(const cs_execution_report *report, const time_unit *unit, c
         cs_text_add(text, ", %.4g %s (%.3g %%) less an iteration than the baseline\n",
                     best->saved_s * unit->factor, unit->name,
                     100 * best->saved_s / report->baseline.end_s);
+    }
+    if (cs_look_is_flattered(best->algorithm, report->model)) {
+        cs_text_add(text,
+                    "messages that meet at one GPU cost nothing in %s: %s looks too good; "
+                    "--model flow or packet counts them\n",
+                    report->model, best->algorithm);
     }
 }
 
