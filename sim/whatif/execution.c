@@ -124,29 +124,48 @@ static cs_status sweep_all(study *s, cs_error *err)
     return sweep_names(s, names, n, err);
 }
 
-/* The trace, with as many ranks as the configuration says, or as there are files. */
+/* How many ranks the cluster has as it is described. */
+static cs_status count_ranks(const study *s, uint32_t *n_p, cs_error *err)
+{
+    cs_case c = {0};
+
+    CS_TRY(cs_config_case(s->config, 0, &c, err));
+    *n_p = c.job.scenario.cluster.n_ranks;
+    cs_case_free(&c);
+    return CS_OK;
+}
+
+/* The trace, with as many ranks as the configuration says, or as there are files; one file alone is
+ * for all ranks of the cluster. */
 static cs_status load_trace(study *s, cs_error *err)
 {
-    const cs_execution_options *o = s->options;
-    cs_case                     c = {0};
-    char                        text[16];
+    const cs_execution_options *o       = s->options;
     bool                        is_said = cs_config_has(s->config, "cluster.ranks");
+    uint32_t                    n_ranks = 0;
+    cs_error                    missing = {0};
+    char                        text[16];
 
     if (cs_config_count(s->config) != 1) {
         return CS_FAIL(err, CS_EINVAL, "sweep", "a what-if on a trace takes one scenario");
     }
     CS_TRY(sweep_all(s, err));
-    CS_TRY(cs_config_case(s->config, 0, &c, err));
-    uint32_t n_ranks = c.job.scenario.cluster.n_ranks;
-    cs_case_free(&c);
-    cs_status status = cs_execution_trace_load(o->paths, o->n_paths, o->groups_path,
-                                               is_said ? n_ranks : 0, s->trace, err);
-    if (status == CS_EINVAL && !is_said && err != NULL && strcmp(err->where, "--ranks") == 0) {
-        *err = (cs_error){0}; /* one file for all: the cluster says how many */
-        status =
-            cs_execution_trace_load(o->paths, o->n_paths, o->groups_path, n_ranks, s->trace, err);
+    if (is_said) {
+        CS_TRY(count_ranks(s, &n_ranks, err));
     }
-    CS_TRY(status);
+    cs_status status =
+        cs_execution_trace_load(o->paths, o->n_paths, o->groups_path, n_ranks, s->trace, &missing);
+    if (status == CS_EINVAL && !is_said && strcmp(missing.where, "--ranks") == 0) {
+        missing = (cs_error){0};
+        CS_TRY(count_ranks(s, &n_ranks, err));
+        status = cs_execution_trace_load(o->paths, o->n_paths, o->groups_path, n_ranks, s->trace,
+                                         &missing);
+    }
+    if (status != CS_OK) {
+        if (err != NULL) {
+            *err = missing;
+        }
+        return status;
+    }
     (void)snprintf(text, sizeof text, "%u", s->trace->n_ranks);
     return cs_config_set(s->config, "cluster.ranks", text, "--trace", err);
 }

@@ -298,7 +298,6 @@ Test(execution, messages)
     cr_expect_eq(r.trace.n_messages, 3);
     cr_expect_float_eq(find(&r, "ring", CS_PREDICTION_NONE)->iteration_s,
                        50e-6 + one_s + 200e-6 + ALPHA + 4500000 / BANDWIDTH + 10e-6, CLOSE);
-    fprintf(stderr, "%.9g %.9g\n", r.bound_s, one_s);
     cr_expect_float_eq(r.bound_s, 200e-6, CLOSE, "the kernels of rank 1 are longer than the chain");
     cs_execution_report_free(&r);
 }
@@ -421,6 +420,22 @@ Test(execution, no_schedule_beats_the_bound_and_no_fault_helps_a_chain)
         cs_execution_report_free(&reports[0]);
         cs_execution_report_free(&reports[1]);
     }
+}
+
+/* A topology whose preset has fewer GPUs by itself, and a fault on one that only the trace has. */
+Test(execution, the_trace_says_how_many_ranks)
+{
+    char path[16];
+
+    for (unsigned r = 0; r < 16; r++) {
+        (void)snprintf(path, sizeof path, "j.%u.et", r);
+        ct_chakra_write(path, chain, 3, CT_WIRE);
+    }
+    double whole_s = ring_iteration("{\"cluster\": {\"topology\": \"dgx-h100\"}}", ".", NULL);
+    double dead_s  = ring_iteration("{\"cluster\": {\"topology\": \"dgx-h100\"}, \"faults\": "
+                                     "[{\"server\": 1, \"nic\": 3, \"slowdown\": null}]}",
+                                    ".", NULL);
+    cr_expect_gt(dead_s, whole_s);
 }
 
 Test(execution, what_is_printed)
