@@ -5,6 +5,7 @@
 #include "traces/execution_trace.h"
 
 #include "base/alloc.h"
+#include "base/heap.h"
 #include "input/folder.h"
 #include "input/gzip.h"
 #include "input/json_scan.h"
@@ -543,35 +544,6 @@ static cs_status list_users(file_build *f, uint32_t **users_p, bool *leads_back_
 
 /* ---- the order of the program ---- */
 
-/* A heap of indices, the smallest first. */
-static void heap_push(uint32_t *heap, size_t *n, uint32_t value)
-{
-    size_t i = (*n)++;
-
-    while (i > 0 && heap[(i - 1) / 2] > value) {
-        heap[i] = heap[(i - 1) / 2];
-        i       = (i - 1) / 2;
-    }
-    heap[i] = value;
-}
-
-static uint32_t heap_pop(uint32_t *heap, size_t *n)
-{
-    uint32_t top = heap[0], last = heap[--*n];
-    size_t   i = 0;
-
-    for (size_t child = 1; child < *n; child = 2 * i + 1) {
-        child += child + 1 < *n && heap[child + 1] < heap[child];
-        if (heap[child] >= last) {
-            break;
-        }
-        heap[i] = heap[child];
-        i       = child;
-    }
-    heap[i] = last;
-    return top;
-}
-
 /* All nodes in the order of their numbers, as far as dependencies let it be; fewer where some are
  * in a circle. */
 static size_t walk(const file_build *f, const uint32_t *users, uint32_t *needs, uint32_t *heap,
@@ -582,15 +554,15 @@ static size_t walk(const file_build *f, const uint32_t *users, uint32_t *needs, 
     for (uint32_t i = 0; i < f->n; i++) {
         needs[i] = f->nodes[i].needs;
         if (needs[i] == 0) {
-            heap_push(heap, &n_ready, i);
+            cs_heap_push(heap, &n_ready, i);
         }
     }
     while (n_ready > 0) {
-        uint32_t i = heap_pop(heap, &n_ready);
+        uint32_t i = cs_heap_pop(heap, &n_ready);
         order[n++] = i;
         for (uint32_t u = f->nodes[i].first_user; u < f->nodes[i + 1].first_user; u++) {
             if (--needs[users[u]] == 0) {
-                heap_push(heap, &n_ready, users[u]);
+                cs_heap_push(heap, &n_ready, users[u]);
             }
         }
     }

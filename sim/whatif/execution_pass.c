@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/event_queue.h"
+#include "base/heap.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -81,37 +82,6 @@ static cs_status put(pass *p, double time_s, unsigned kind, uint32_t rank, uint3
 
 /* ---- what runs one at a time ---- */
 
-static bool push(server *s, uint32_t node)
-{
-    if (!cs_grow(&s->heap, &s->capacity, s->n + 1, 16, sizeof *s->heap)) {
-        return false;
-    }
-    size_t i = s->n++;
-    while (i > 0 && s->heap[(i - 1) / 2] > node) {
-        s->heap[i] = s->heap[(i - 1) / 2];
-        i          = (i - 1) / 2;
-    }
-    s->heap[i] = node;
-    return true;
-}
-
-static uint32_t pop(server *s)
-{
-    uint32_t top = s->heap[0], last = s->heap[--s->n];
-    size_t   i = 0;
-
-    for (size_t child = 1; child < s->n; child = 2 * i + 1) {
-        child += child + 1 < s->n && s->heap[child + 1] < s->heap[child];
-        if (s->heap[child] >= last) {
-            break;
-        }
-        s->heap[i] = s->heap[child];
-        i          = child;
-    }
-    s->heap[i] = last;
-    return top;
-}
-
 static cs_status serve(pass *p, uint32_t rank, unsigned which, cs_error *err)
 {
     server *s = &p->ranks[rank].servers[which];
@@ -119,7 +89,7 @@ static cs_status serve(pass *p, uint32_t rank, unsigned which, cs_error *err)
     if (s->is_busy || s->n == 0) {
         return CS_OK;
     }
-    uint32_t node = pop(s);
+    uint32_t node = cs_heap_pop(s->heap, &s->n);
     s->is_busy    = true;
     return put(p, p->now_s + p->trace->ranks[rank].nodes[node].duration_s, NODE_ENDS, rank, node,
                err);
@@ -131,8 +101,12 @@ static cs_status queue_up(pass *p, uint32_t rank, uint32_t node, unsigned which,
         return put(p, p->now_s + p->trace->ranks[rank].nodes[node].duration_s, NODE_ENDS, rank,
                    node, err);
     }
-    /* Who starts is chosen when all that ends now has ended. */
-    return push(&p->ranks[rank].servers[which], node) ? CS_OK : no_memory(err);
+    server *s = &p->ranks[rank].servers[which];
+    if (!cs_grow(&s->heap, &s->capacity, s->n + 1, 16, sizeof *s->heap)) {
+        return no_memory(err);
+    }
+    cs_heap_push(s->heap, &s->n, node); /* who begins is chosen when all that ends now has ended */
+    return CS_OK;
 }
 
 /* ---- calls ---- */
