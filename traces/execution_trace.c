@@ -45,7 +45,8 @@ typedef struct need_range {
 typedef struct file_build {
     struct load *l;
     const char  *name;
-    cs_work     *nodes; /* owned, until they are sorted */
+    cs_work     *nodes;  /* owned */
+    cs_work     *sorted; /* a copy, in the arena */
     need_range  *ranges;
     uint64_t    *deps;
     size_t       n, nodes_capacity, ranges_capacity, n_deps, deps_capacity;
@@ -58,6 +59,7 @@ typedef struct file_build {
 /* The work of one call. */
 typedef struct load {
     cs_execution_trace *trace;
+    cs_work           **own;   /* [n_ranks] the nodes of each; in the arena */
     group_list          given; /* by --groups */
     char              **paths; /* owned, each; [n] */
     bool               *in_folder;
@@ -645,7 +647,8 @@ static cs_status finish(file_build *f, cs_execution *x, cs_error *err)
         return no_memory(err);
     }
     memcpy(nodes, f->nodes, (f->n + 1) * sizeof *nodes);
-    *x = (cs_execution){.nodes = nodes, .n_nodes = (uint32_t)f->n, .users = users};
+    f->sorted = nodes;
+    *x        = (cs_execution){.nodes = nodes, .n_nodes = (uint32_t)f->n, .users = users};
     for (size_t i = 0; i < f->n; i++) {
         x->compute_s += nodes[i].kind == CS_WORK_COMPUTE ? nodes[i].duration_s : 0;
     }
@@ -667,6 +670,7 @@ static cs_status read_text(load *l, const char *text, size_t length, const char 
     for (uint32_t r = 0; r < l->trace->n_ranks && status == CS_OK; r++) {
         if (rank == UINT32_MAX || r == rank) {
             l->trace->ranks[r] = x;
+            l->own[r]          = f.sorted;
             status             = set_groups(&f, r, &l->trace->ranks[r], err);
             l->trace->n_nodes += x.n_nodes;
         }
@@ -826,10 +830,9 @@ static void list_ends(const cs_execution_trace *t, message_end *sends, message_e
     }
 }
 
-static cs_work *work_of(const cs_execution_trace *t, const message_end *end)
+static cs_work *work_of(const load *l, const message_end *end)
 {
-    /* The lists are this file's own until the trace is handed out. */
-    return (cs_work *)(uintptr_t)&t->ranks[end->rank].nodes[end->node];
+    return &l->own[end->rank][end->node];
 }
 
 static cs_status join_ends(load *l, const message_end *sends, const message_end *receives, size_t n,
@@ -844,10 +847,10 @@ static cs_status join_ends(load *l, const message_end *sends, const message_end 
             return CS_FAIL(err, CS_EINVAL, "messages",
                            "node %llu of rank %u: from rank %u to %u with tag %u: the other rank "
                            "%s none",
-                           (unsigned long long)work_of(t, alone)->id, alone->rank, alone->src,
+                           (unsigned long long)work_of(l, alone)->id, alone->rank, alone->src,
                            alone->dst, alone->tag, alone == s ? "receives" : "sends");
         }
-        cs_work *send = work_of(t, s), *receive = work_of(t, r);
+        cs_work *send = work_of(l, s), *receive = work_of(l, r);
         send->sequence = receive->sequence = (uint32_t)i;
         t->messages[i]                     = (cs_work_message){send->bytes, s->src, s->dst};
         l->n_other_bytes += receive->bytes != send->bytes && receive->bytes != 0;
@@ -1078,6 +1081,17 @@ static cs_status order_files(load *l, cs_error *err)
     return CS_OK;
 }
 
+/* Room for so many ranks. */
+static cs_status make_room(load *l, uint32_t n_ranks, cs_error *err)
+{
+    cs_execution_trace *t = l->trace;
+
+    t->n_ranks = n_ranks;
+    t->ranks   = CS_ARENA_NEW(&t->arena, cs_execution, n_ranks);
+    l->own     = CS_ARENA_NEW(&t->arena, cs_work *, n_ranks);
+    return t->ranks != NULL && l->own != NULL ? CS_OK : no_memory(err);
+}
+
 /* How many ranks there are, and room for them. */
 static cs_status set_ranks(load *l, uint32_t n_ranks, cs_error *err)
 {
@@ -1098,9 +1112,7 @@ static cs_status set_ranks(load *l, uint32_t n_ranks, cs_error *err)
         return CS_FAIL(err, CS_EINVAL, "--ranks", "is %u, and there are files of %zu ranks",
                        n_ranks, l->n);
     }
-    t->n_ranks = t->is_one_file ? n_ranks : (uint32_t)l->n;
-    t->ranks   = CS_ARENA_NEW(&t->arena, cs_execution, t->n_ranks);
-    return t->ranks != NULL ? CS_OK : no_memory(err);
+    return make_room(l, t->is_one_file ? n_ranks : (uint32_t)l->n, err);
 }
 
 static cs_status load_file(load *l, size_t file, cs_error *err)
@@ -1168,14 +1180,10 @@ cs_status cs_execution_trace_load(const char *const *paths, size_t n, const char
 cs_status cs_execution_texts_read(const cs_execution_text *texts, size_t n, uint32_t n_ranks,
                                   cs_execution_trace *trace_p, cs_error *err)
 {
-    cs_execution_trace t      = {.n_ranks = n_ranks, .is_one_file = n == 1};
+    cs_execution_trace t      = {.is_one_file = n == 1};
     load               l      = {.trace = &t};
-    cs_status          status = CS_OK;
+    cs_status          status = make_room(&l, n_ranks, err);
 
-    t.ranks = CS_ARENA_NEW(&t.arena, cs_execution, n_ranks);
-    if (t.ranks == NULL) {
-        status = no_memory(err);
-    }
     for (size_t i = 0; i < n && status == CS_OK; i++) {
         status = add_path(&l, texts[i].name, strlen(texts[i].name), false, err);
     }

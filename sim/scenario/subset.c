@@ -124,34 +124,36 @@ static cs_status list_servers(const cs_cluster *all, const uint32_t *ranks, uint
     return CS_OK;
 }
 
-/* On how many sockets the ranks of each server lie: the same number on each, or CS_ENOTSUP. */
+/* How many sockets the ranks of each server lie on, with as many GPUs on each; 0: one. CS_ENOTSUP
+ * where servers or sockets have different numbers of them. */
 static cs_status count_sockets(const cs_cluster *all, const uint32_t *ranks, uint32_t n,
                                const part_servers *servers, uint32_t *sockets_p, cs_error *err)
 {
-    uint32_t used = 0, in_run = 0, run = 0;
+    uint32_t of_socket = all->sockets > 1 ? all->gpus_per_server / all->sockets : 0;
+    uint32_t n_runs = 0, run = 0, first_run = 0;
     bool     is_even = true;
 
     *sockets_p = 0;
-    if (all->sockets <= 1 || servers->most == 1) {
+    if (of_socket == 0 || servers->most == 1) {
         return CS_OK;
     }
     for (uint32_t i = 0; i < n; i++) {
-        bool begins = i == 0 || cs_socket_of(all, ranks[i]) != cs_socket_of(all, ranks[i - 1]);
-        if (begins) {
-            is_even = is_even && (used < 2 || in_run == run);
-            run     = used == 1 ? in_run : run;
-            in_run  = 0;
-            used++;
+        run++;
+        if (i + 1 == n || ranks[i + 1] / of_socket != ranks[i] / of_socket) {
+            first_run = n_runs++ == 0 ? run : first_run;
+            is_even   = is_even && run == first_run;
+            run       = 0;
         }
-        in_run++;
     }
-    run = used == 1 ? in_run : run;
-    if (!is_even || in_run != run || used % servers->n != 0) {
+    for (uint32_t s = 0; s < servers->n; s++) {
+        is_even = is_even && servers->gpus[s] == servers->most;
+    }
+    if (!is_even) {
         return CS_FAIL(err, CS_ENOTSUP, "cluster.sockets",
                        "a process group has different numbers of GPUs on the sockets of its "
                        "servers");
     }
-    *sockets_p = used / servers->n;
+    *sockets_p = n_runs / servers->n;
     return CS_OK;
 }
 

@@ -253,6 +253,27 @@ Test(execution, groups_keep_the_links_between_them)
                        2 * (ALPHA + 2 * 7e-6 + (double)SIZE / 2 / 100e9), 1e-9);
 }
 
+/* Two sockets of two GPUs: NVLink inside one, the path between them across. */
+Test(execution, groups_keep_their_sockets)
+{
+    const ct_node call[] = {
+        {.id = 1, .type = CT_CALL, .comm_type = CT_ALL_REDUCE, .bytes = SIZE, .group = "g"}};
+    const char *json =
+        "{\"cluster\": {\"ranks\": 8, \"gpus_per_server\": 4, \"sockets\": 2, \"nvlink\": "
+        "{\"bandwidth\": 900e9}, \"cross\": {\"bandwidth\": 30e9, \"alpha\": 2e-6}}}";
+    double nvlink_s = 2 * (NV_ALPHA + (double)SIZE / 2 / 900e9);
+    double cross_s  = 2 * (2e-6 + (double)SIZE / 2 / 30e9);
+
+    ct_chakra_write("j.et", call, 1, CT_WIRE);
+    ct_file_write("g.json", "{\"g\": [[4, 5], [0], [1], [2], [3], [6], [7]]}");
+    cr_expect_float_eq(ring_iteration(json, "j.et", "g.json"), nvlink_s, CLOSE);
+    ct_file_write("g.json", "{\"g\": [[5, 6], [0], [1], [2], [3], [4], [7]]}");
+    cr_expect_float_eq(ring_iteration(json, "j.et", "g.json"), cross_s, CLOSE);
+    ct_file_write("g.json", "{\"g\": [[2, 6], [0], [1], [3], [4], [5], [7]]}");
+    cr_expect_float_eq(ring_iteration(json, "j.et", "g.json"), ring_s(2, (double)SIZE, ALPHA),
+                       CLOSE);
+}
+
 /* Faults count from the begin of the iteration on. */
 Test(execution, faults_come_and_go)
 {
