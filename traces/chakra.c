@@ -173,6 +173,7 @@ static bool take_field(wire *w, field *f)
     uint64_t key = take_varint(w);
     f->number    = (uint32_t)(key >> 3);
     f->type      = (uint32_t)(key & 7);
+    f->value     = 0;
     switch (f->type) {
     case 0: f->value = take_varint(w); break;
     case 1: f->value = take_fixed(w, 8); break;
