@@ -4,19 +4,15 @@
  * out of them comes a trace of arrivals.
  *
  * Calls of different ranks are the same where group, collective and number agree. Ranks that are
- * nowhere are named. Logs lose records (of 256 ranks that each lose 5 %, no call is whole): a call
- * is used that three quarters of the ranks have, and those that lost it are taken to come, leave
- * and be called as the middle of the others; but not in front of the first record of a rank or
- * behind its last one, and a rank that has less than half of these calls must have it. Other calls
- * are left out. The notes count both.
+ * nowhere are named. Logs lose records (of 256 ranks that each lose 5 %, no call is whole): which
+ * calls are used all the same is in traces/call_grid.h; ranks that lost one of these are taken to
+ * come, leave and be called as the middle of the others. Other calls are left out. The notes count
+ * both.
  *
  * Clocks. Where records have readings of their host's clock, the clocks are set by the ends of the
- * calls, which all ranks leave together: of each host offset and drift against the first one's (the
- * median over calls of the earlier quarter of its ranks, so that neither a few late ends nor one
- * rank that always leaves late move it). What is left of the differences is the clocks' error. A
- * host all of whose ranks always leave late looks like one whose clock is ahead: such a slow
- * network cannot be seen. Where there are no readings, or few ranks have them, or one steps back,
- * arrivals come from the times inside (traces/arrival_rows.h).
+ * calls (traces/host_clocks.h): a host all of whose ranks always leave late looks like one whose
+ * clock is ahead, so such a slow network cannot be seen. Where there are no readings, or few ranks
+ * have them, or one steps back, arrivals come from the times inside (traces/arrival_rows.h).
  *
  * Memory is bounded: of more than CS_CALL_LOG_MOST records every second call is kept, then every
  * fourth, and so on, the same ones on all ranks; the notes say so.
@@ -27,10 +23,9 @@
 #include "cs/collective.h"
 #include "input/json_scan.h"
 #include "traces/arrival_rows.h"
+#include "traces/call_record.h"
 
 #define CS_CALL_LOG_MOST ((size_t)1 << 21)
-
-#define CS_NO_TIME INT64_MIN
 
 typedef struct cs_call_log cs_call_log;
 

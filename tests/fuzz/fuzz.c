@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "fuzz.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,4 +73,43 @@ cs_status fuzz_load_config(const void *data, size_t length, cs_config **config_p
 
     (void)close(fd);
     return status;
+}
+
+static void claim_trace(const cs_arrival_trace *trace)
+{
+    FUZZ_CLAIM(trace->n_ranks >= 2 && trace->n_calls >= 1);
+    FUZZ_CLAIM(trace->number == NULL || trace->group_ranks > trace->n_ranks);
+    for (size_t c = 0; c < trace->n_calls; c++) {
+        double first_s = (double)INFINITY;
+        for (uint32_t r = 0; r < trace->n_ranks; r++) {
+            size_t i = c * trace->n_ranks + r;
+            FUZZ_CLAIM(isfinite(trace->arrival_s[i]) && trace->arrival_s[i] >= 0);
+            FUZZ_CLAIM(trace->queued_s == NULL || trace->queued_s[i] >= 0);
+            first_s = fmin(first_s, trace->arrival_s[i]);
+        }
+        FUZZ_CLAIM(first_s == 0);
+        FUZZ_CLAIM(trace->bytes == NULL || trace->bytes[c] > 0);
+    }
+    for (uint32_t r = 0; r < trace->n_ranks; r++) {
+        FUZZ_CLAIM(trace->server == NULL || trace->server[r] < trace->n_servers);
+        FUZZ_CLAIM(trace->number == NULL || trace->number[r] < trace->group_ranks);
+    }
+}
+
+bool fuzz_read_trace(const cs_arrival_text *texts, size_t n, const cs_arrival_options *options,
+                     cs_arrival_trace *trace_p)
+{
+    cs_arrival_notes notes  = {0};
+    cs_error         err    = {0};
+    cs_status        status = cs_arrival_texts_read(texts, n, options, trace_p, &notes, &err);
+
+    if (status != CS_OK) {
+        fuzz_claim_error(status, &err);
+        FUZZ_CLAIM(trace_p->arrival_s == NULL);
+        return false;
+    }
+    claim_trace(trace_p);
+    FUZZ_CLAIM(isnan(notes.end_resolution_s) || notes.end_resolution_s >= 0);
+    cs_arrival_notes_free(&notes);
+    return true;
 }

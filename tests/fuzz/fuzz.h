@@ -6,6 +6,7 @@
 #include "claim.h"
 #include "cs/job.h"
 #include "study/config.h"
+#include "traces/arrival_file.h"
 
 /* A failure must say what is wrong, in one printable line, with a status of its own that is not
  * that of a bug; or whatever status somebody else told. */
@@ -25,5 +26,9 @@ int fuzz_memory_file(const void *data, size_t length, char path[FUZZ_PATH_BYTES]
 
 /* A text read as the file of a configuration. */
 cs_status fuzz_load_config(const void *data, size_t length, cs_config **config_p, cs_error *err);
+
+/* Read a trace of arrivals: refused (false), or one that makes sense, the caller's. */
+bool fuzz_read_trace(const cs_arrival_text *texts, size_t n, const cs_arrival_options *options,
+                     cs_arrival_trace *trace_p);
 
 #endif

@@ -5,7 +5,6 @@
  */
 #include "base/text.h"
 #include "fuzz.h"
-#include "traces/arrival_file.h"
 #include "traces/ras.h"
 #include "traces/skew.h"
 
@@ -34,29 +33,12 @@ static void claim_skew(const cs_arrival_trace *trace)
 
 static void try_texts(const cs_arrival_text *texts, size_t n, const cs_arrival_options *options)
 {
-    cs_arrival_trace trace  = {0};
-    cs_arrival_notes notes  = {0};
-    cs_error         err    = {0};
-    cs_status        status = cs_arrival_texts_read(texts, n, options, &trace, &notes, &err);
+    cs_arrival_trace trace = {0};
 
-    if (status != CS_OK) {
-        fuzz_claim_error(status, &err);
-        FUZZ_CLAIM(trace.arrival_s == NULL);
-        return;
+    if (fuzz_read_trace(texts, n, options, &trace)) {
+        claim_skew(&trace);
+        cs_arrival_trace_free(&trace);
     }
-    FUZZ_CLAIM(trace.n_ranks >= 2 && trace.n_calls >= 1);
-    FUZZ_CLAIM(trace.number == NULL || trace.group_ranks > trace.n_ranks);
-    for (size_t i = 0; i < trace.n_calls * trace.n_ranks; i++) {
-        FUZZ_CLAIM(isfinite(trace.arrival_s[i]) && trace.arrival_s[i] >= 0);
-        FUZZ_CLAIM(trace.queued_s == NULL || trace.queued_s[i] >= 0);
-    }
-    for (uint32_t r = 0; r < trace.n_ranks; r++) {
-        FUZZ_CLAIM(trace.server == NULL || trace.server[r] < trace.n_servers);
-        FUZZ_CLAIM(trace.number == NULL || trace.number[r] < trace.group_ranks);
-    }
-    claim_skew(&trace);
-    cs_arrival_trace_free(&trace);
-    cs_arrival_notes_free(&notes);
 }
 
 static void try_ras(const cs_arrival_text *texts, size_t n)
