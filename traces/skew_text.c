@@ -92,8 +92,11 @@ static bool comes_before(const cs_skew *skew, uint32_t a, uint32_t b)
 /* The MAX_ROWS-th of those that are last most often, or the last of all in that order. */
 static uint32_t least_shown(const cs_skew *skew)
 {
-    uint32_t least = skew->straggler;
+    uint32_t least = 0;
 
+    for (uint32_t r = 1; r < skew->n_ranks; r++) { /* not the straggler, which may leave late */
+        least = comes_before(skew, r, least) ? r : least;
+    }
     for (uint32_t row = 1; row < MAX_ROWS && row < skew->n_ranks; row++) {
         uint32_t next = UINT32_MAX;
         for (uint32_t r = 0; r < skew->n_ranks; r++) {

@@ -199,6 +199,28 @@ Test(call_log, slow_networks_on_servers_of_two)
     }
 }
 
+/* Who leaves late need not come last in any call: the table has all ranks all the same. */
+Test(call_log, a_table_of_a_slow_network)
+{
+    plant   p    = usual();
+    cs_text text = {0};
+
+    p.cause    = CS_LATE_NETWORK;
+    p.jitter_s = 1e-6;
+    p.offset_s = 3;
+    for (uint32_t who = 0; who < p.n_ranks; who++) {
+        p.who   = who;
+        found f = find(&p);
+        char  row[16];
+        cs_skew_table(&f.trace, &f.skew, &f.notes, &text);
+        (void)snprintf(row, sizeof row, "\n%6u ", who);
+        cr_expect_not_null(strstr(text.data, row), "%s", text.data);
+        cr_expect_not_null(strstr(text.data, "  network  <- straggler\n"), "%s", text.data);
+        cs_text_free(&text);
+        let_go(&f);
+    }
+}
+
 /* Of two ranks, how far their ends are apart is what varies, whichever leaves first. */
 Test(call_log, two_ranks)
 {
