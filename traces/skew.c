@@ -359,29 +359,37 @@ static void find_causes(const cs_arrival_trace *trace, cs_skew *skew, moment m[M
     }
 }
 
+void cs_skew_call(const cs_arrival_trace *trace, size_t call, bool is_left, double *late_s,
+                  double *sorted_s)
+{
+    const uint32_t n    = trace->n_ranks;
+    const size_t   from = call * n;
+
+    for (uint32_t r = 0; r < n; r++) {
+        late_s[r]   = trace->arrival_s[from + r] + (is_left ? trace->inside_s[from + r] : 0);
+        sorted_s[r] = late_s[r];
+    }
+    cs_sort_samples(sorted_s, n);
+    for (uint32_t r = 0; r < n; r++) {
+        late_s[r] -= quarter_without(sorted_s, n, place_of(sorted_s, n, late_s[r]));
+    }
+}
+
 /* How the lateness of the straggler goes; `late_s` has room for a value of every call. */
 static cs_status add_pattern(const cs_arrival_trace *trace, cs_skew *skew, double *late_s,
                              cs_error *err)
 {
-    const size_t n        = trace->n_ranks;
-    const bool   is_left  = skew->ranks[skew->straggler].cause == CS_LATE_NETWORK;
-    double      *sorted_s = CS_NEW(double, n);
+    const bool is_left = skew->ranks[skew->straggler].cause == CS_LATE_NETWORK;
+    double    *call_s  = CS_NEW(double, 2 * (size_t)trace->n_ranks);
 
-    if (sorted_s == NULL) {
+    if (call_s == NULL) {
         return CS_NO_MEMORY(err, "the pattern of a skew");
     }
     for (size_t c = 0; c < trace->n_calls; c++) {
-        double at_s = 0;
-        for (uint32_t r = 0; r < trace->n_ranks; r++) {
-            sorted_s[r] =
-                cs_trace_arrival(trace, c, r) + (is_left ? trace->inside_s[c * n + r] : 0);
-            at_s = r == skew->straggler ? sorted_s[r] : at_s;
-        }
-        cs_sort_samples(sorted_s, n);
-        uint32_t place = place_of(sorted_s, trace->n_ranks, at_s);
-        late_s[c]      = at_s - quarter_without(sorted_s, trace->n_ranks, place);
+        cs_skew_call(trace, c, is_left, call_s, call_s + trace->n_ranks);
+        late_s[c] = call_s[skew->straggler];
     }
-    cs_free(sorted_s);
+    cs_free(call_s);
     return cs_pattern_find(late_s, trace->n_calls, &skew->pattern, err);
 }
 

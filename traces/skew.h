@@ -98,6 +98,12 @@ typedef struct cs_skew {
 CS_MUST_CHECK cs_status cs_skew_compute(const cs_arrival_trace *trace, cs_skew *skew_p,
                                         cs_error *err);
 
+/* How far each rank is behind the first quarter of the others in one call: when it comes, or
+ * (`is_left`, for traces with times inside) when it leaves. `late_s` and `sorted_s`, which is
+ * scratch, have room for all ranks. O(ranks log ranks). */
+void cs_skew_call(const cs_arrival_trace *trace, size_t call, bool is_left, double *late_s,
+                  double *sorted_s);
+
 /* `{0}` is allowed. */
 void cs_skew_free(cs_skew *skew);
 

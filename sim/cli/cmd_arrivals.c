@@ -3,6 +3,7 @@
 #include "cli/arrival_args.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "report/late_plot.h"
 #include "traces/arrival_formats.h"
 #include "traces/ras.h"
 #include "traces/skew_text.h"
@@ -22,7 +23,7 @@ typedef struct arrivals_job {
 /* clang-format off */
 static const cs_arg arrivals_args[] = {
     CS_ARG_GROUP("output"),
-    CS_ARG_TEXT(arrivals_job, output, 'o', "output", "FILE.csv", "write the arrivals there: iteration,rank,arrival_s,.."),
+    CS_ARG_TEXT(arrivals_job, output, 'o', "output", "FILE", "FILE.svg, .png, .pdf: a picture of who is late; else the arrivals: iteration,rank,arrival_s,.."),
     CS_ARG_CHOICE(arrivals_job, format, 0, "format", "table|json|csv|prom", "how to print (table); prom: metrics for Prometheus"),
     CS_QUIET_ROW(arrivals_job, is_quiet),
     CS_ARG_OPERANDS(arrivals_job, choice.paths, choice.n_paths, "trace"),
@@ -42,6 +43,22 @@ static cs_status write_trace(const char *path, const cs_arrival_trace *trace, cs
     cs_arrival_table_write(trace, &text);
     cs_status status = cs_cli_write(path, &text, err);
     cs_text_free(&text);
+    return status;
+}
+
+static cs_status write_picture(const char *path, cs_picture kind, const cs_arrival_trace *trace,
+                               const cs_skew *skew, const cs_arrival_notes *notes, cs_error *err)
+{
+    cs_plot   plot    = {.width = 0};
+    cs_text   picture = {0};
+    cs_status status  = cs_late_plot_make(trace, skew, notes, &plot, err);
+
+    if (status == CS_OK) {
+        status = cs_gnuplot_draw(&plot.script, kind, plot.width, plot.height, &picture, err);
+    }
+    status = status == CS_OK ? cs_cli_write(path, &picture, err) : status;
+    cs_text_free(&picture);
+    cs_text_free(&plot.script);
     return status;
 }
 
@@ -104,7 +121,10 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
         }
     }
     if (status == CS_OK && j->output != NULL) {
-        status = write_trace(j->output, &trace, err);
+        cs_picture kind = CS_PICTURE_SVG;
+        status          = cs_picture_of(j->output, &kind)
+                              ? write_picture(j->output, kind, &trace, &skew, &notes, err)
+                              : write_trace(j->output, &trace, err);
     }
     cs_skew_free(&skew);
     cs_arrival_notes_free(&notes);

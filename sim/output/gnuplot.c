@@ -63,6 +63,11 @@ void cs_gnuplot_sizes(cs_text *script, double low, double high)
     cs_text_add(script, ")\nset grid ytics lc rgb '#D4D4D4'\n");
 }
 
+double cs_gnuplot_letters(size_t length, int width)
+{
+    return fmax(6, fmin(14, 1.28 * width / (double)(length + 1))); /* 0.78 pixels a point */
+}
+
 /* Pictures of the same answer are the same, bit for bit: a PDF's time of creation is set to a fixed
  * one of the same length. */
 static void forget_time(cs_text *picture)

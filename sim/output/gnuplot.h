@@ -20,6 +20,10 @@ void cs_gnuplot_quoted(cs_text *script, const char *words);
  * 16, and the border and ticks of the other one. */
 void cs_gnuplot_sizes(cs_text *script, double low, double high);
 
+/* The size of letters of a title: 14 points, or what makes that many of them as wide as the
+ * picture. */
+double cs_gnuplot_letters(size_t length, int width);
+
 /* Draw a script, which leaves the terminal to this: the picture's bytes, as large as `width` by
  * `height` pixels of an SVG, whose title is what the script sets as title or, over panels, as label
  * 1. CS_EMISSING where gnuplot is not there. */

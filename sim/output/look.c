@@ -60,6 +60,14 @@ const cs_look *cs_look_of(const char *algorithm)
     return &cs_looks[i];
 }
 
+const cs_look *cs_look_apart(size_t k)
+{
+    static const char *const names[CS_LOOKS_APART] = {"stragglar", "ring",  "rhd",
+                                                      "allpairs",  "optcc", "double_binary_tree"};
+
+    return cs_look_of(names[k]);
+}
+
 const char *cs_look_title(const char *algorithm)
 {
     const cs_look *look = cs_look_of(algorithm);

@@ -28,6 +28,11 @@ const cs_look *cs_look_of(const char *algorithm);
 /* What an algorithm is called in words; its name where it is not known. O(looks). */
 const char *cs_look_title(const char *algorithm);
 
+/* Looks for things that are no algorithms, beside each other in one picture: k < CS_LOOKS_APART,
+ * and no two share a hue. */
+enum { CS_LOOKS_APART = 6 };
+const cs_look *cs_look_apart(size_t k);
+
 /* What stands for lower bounds, in every picture. */
 #define CS_LOOK_INK  "#16191D"
 #define CS_LOOK_GRID "#DAD8D4"

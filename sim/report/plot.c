@@ -564,12 +564,6 @@ static void add_plots(const drawing *d, size_t panel, bool has_bound, bool has_p
     cs_text_add(d->out, "\n");
 }
 
-/* The size of letters, 14 or what makes them as wide as the picture: 0.78 pixels a point. */
-static double letters_for(const cs_text *title, const cs_plot *plot)
-{
-    return fmax(6, fmin(14, 1.28 * plot->width / (double)(title->length + 1)));
-}
-
 static void add_title(const drawing *d, const cs_plot *plot, const char *what)
 {
     cs_text common = {0}, title = {0};
@@ -586,7 +580,7 @@ static void add_title(const drawing *d, const cs_plot *plot, const char *what)
         cs_text_add(d->out, "set label 1 ");
         cs_gnuplot_quoted(d->out, title.data);
         cs_text_add(d->out, " at screen 0.5, screen TITLE center font ',%.3g'\n",
-                    letters_for(&title, plot));
+                    cs_gnuplot_letters(title.length, plot->width));
     }
     cs_text_free(&common);
     cs_text_free(&title);
