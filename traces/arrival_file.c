@@ -8,6 +8,7 @@
 #include "input/lines.h"
 #include "input/locate.h"
 #include "traces/arrival_formats.h"
+#include "traces/ras.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -41,6 +42,13 @@ static bool is_json(const cs_arrival_text *text)
     return at < text->length && (text->text[at] == '{' || text->text[at] == ']');
 }
 
+/* Has it the columns of a table of nccl-tests? */
+static bool is_nccl_tests(const cs_arrival_text *text)
+{
+    return text->length > 0 && memmem(text->text, text->length, "algbw", 5) != NULL &&
+           memmem(text->text, text->length, "busbw", 5) != NULL && !is_json(text);
+}
+
 static cs_status check_text(const cs_arrival_text *text, cs_error *err)
 {
     const char *nul = text->length > 0 ? memchr(text->text, '\0', text->length) : NULL;
@@ -62,6 +70,18 @@ static cs_status check_text(const cs_arrival_text *text, cs_error *err)
             "where it is from: python3 -c 'import json, pickle, sys; "
             "json.dump(pickle.load(sys.stdin.buffer), sys.stdout)' < FILE > FILE.json",
             err);
+    }
+    if (cs_ras_is(text->text, text->length)) {
+        return refuse(text, 0,
+                      "is a snapshot of NCCL's RAS, which has no arrivals: 'arrivals' "
+                      "alone reads it",
+                      err);
+    }
+    if (is_nccl_tests(text)) {
+        return refuse(text, 0,
+                      "is a log of nccl-tests, which has no arrivals: 'calibrate' and "
+                      "'diagnose' read it",
+                      err);
     }
     if (text->length > CS_ARRIVAL_MAX_BYTES) {
         return refuse(text, 0, "is larger than 256 MiB, which is the most that is read", err);
@@ -419,20 +439,30 @@ cs_status cs_arrival_files_load(const char *const *paths, size_t n,
     return status;
 }
 
-cs_status cs_arrival_file_load(const char *path, cs_arrival_trace *trace_p, cs_error *err)
+/* The trace of all ranks. */
+static cs_status load_whole(const char *path, cs_arrival_trace *trace_p, cs_arrival_notes *notes_p,
+                            cs_error *err)
 {
     const cs_arrival_options options = {0};
-    cs_arrival_notes         notes   = {0};
 
-    CS_TRY(cs_arrival_files_load(&path, 1, &options, trace_p, &notes, err));
-    cs_arrival_notes_free(&notes);
+    CS_TRY(cs_arrival_files_load(&path, 1, &options, trace_p, notes_p, err));
     if (trace_p->number != NULL) {
         cs_status status =
             CS_FAIL(err, CS_EINVAL, path, "logs of %u of %u ranks: accepted are those of all",
                     trace_p->n_ranks, trace_p->group_ranks);
         cs_arrival_trace_free(trace_p);
+        cs_arrival_notes_free(notes_p);
         return status;
     }
+    return CS_OK;
+}
+
+cs_status cs_arrival_file_load(const char *path, cs_arrival_trace *trace_p, cs_error *err)
+{
+    cs_arrival_notes notes = {0};
+
+    CS_TRY(load_whole(path, trace_p, &notes, err));
+    cs_arrival_notes_free(&notes);
     return CS_OK;
 }
 
@@ -449,28 +479,37 @@ static uint64_t fingerprint_of(const cs_arrival_trace *trace)
     return hash;
 }
 
-static cs_status load_trace(const char *path, void **content_p, uint64_t *fingerprint_p,
-                            cs_error *err)
+static void close_file(void *content)
 {
-    cs_arrival_trace *trace = CS_NEW(cs_arrival_trace, 1);
+    cs_arrival_file *file = content;
 
-    if (trace == NULL) {
+    cs_arrival_trace_free(&file->trace);
+    cs_text_free(&file->notes);
+    cs_free(file);
+}
+
+static cs_status load_kind(const char *path, void **content_p, uint64_t *fingerprint_p,
+                           cs_error *err)
+{
+    cs_arrival_file *file  = CS_NEW(cs_arrival_file, 1);
+    cs_arrival_notes notes = {0};
+
+    if (file == NULL) {
         return CS_NO_MEMORY(err, "a trace");
     }
-    cs_status status = cs_arrival_file_load(path, trace, err);
+    cs_status status = load_whole(path, &file->trace, &notes, err);
+    if (status == CS_OK) {
+        cs_arrival_notes_text(&notes, &file->notes);
+        cs_arrival_notes_free(&notes);
+        status = cs_text_status(&file->notes, err);
+    }
     if (status != CS_OK) {
-        cs_free(trace);
+        close_file(file);
         return status;
     }
-    *fingerprint_p = fingerprint_of(trace);
-    *content_p     = trace;
+    *fingerprint_p = fingerprint_of(&file->trace);
+    *content_p     = file;
     return CS_OK;
 }
 
-static void close_trace(void *content)
-{
-    cs_arrival_trace_free(content);
-    cs_free(content);
-}
-
-const cs_file_kind cs_arrival_file_kind = {.load = load_trace, .close = close_trace};
+const cs_file_kind cs_arrival_file_kind = {.load = load_kind, .close = close_file};

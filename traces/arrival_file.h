@@ -37,8 +37,12 @@ CS_MUST_CHECK cs_status cs_arrival_files_load(const char *const *paths, size_t n
                                               cs_arrival_trace *trace_p, cs_arrival_notes *notes_p,
                                               cs_error *err);
 
-/* For a cache: cs_arrival_file_load() into a cs_arrival_trace. The fingerprint is of the arrivals
- * and ranks, whatever the format. */
+/* For a cache: what cs_arrival_file_load() reads, as a cs_arrival_file. The fingerprint is of the
+ * arrivals and ranks, whatever the format. */
+typedef struct cs_arrival_file {
+    cs_arrival_trace trace;
+    cs_text          notes; /* cs_arrival_notes_text() */
+} cs_arrival_file;
 extern const cs_file_kind cs_arrival_file_kind;
 
 /* One text in memory; `name` is its name in errors. */

@@ -10,6 +10,19 @@
 #include <math.h>
 #include <stdlib.h>
 
+void cs_arrival_notes_text(const cs_arrival_notes *notes, cs_text *text)
+{
+    if (notes->n_warmup > 0) {
+        cs_text_add(text, "left out as warm-up: %zu\n", notes->n_warmup);
+    }
+    if (notes->n_incomplete > 0) {
+        cs_text_add(text, "left out because a rank is missing: %zu\n", notes->n_incomplete);
+    }
+    if (notes->text.data != NULL) {
+        cs_text_add(text, "%s", notes->text.data);
+    }
+}
+
 void cs_arrival_notes_free(cs_arrival_notes *notes)
 {
     cs_text_free(&notes->text);

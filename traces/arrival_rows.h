@@ -46,6 +46,9 @@ typedef struct cs_arrival_notes {
     cs_text     text;         /* a sentence a line about what was assumed and left out */
 } cs_arrival_notes;
 
+/* What was left out and assumed, a sentence a line. */
+void cs_arrival_notes_text(const cs_arrival_notes *notes, cs_text *text);
+
 /* `{0}` is allowed. */
 void cs_arrival_notes_free(cs_arrival_notes *notes);
 

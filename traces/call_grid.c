@@ -205,7 +205,7 @@ static cs_status keep_usable(making *m, const census *c)
 {
     const cs_call_grid *grid = m->grid;
     cs_call_record     *kept = CS_NEW(cs_call_record, c->n_usable * grid->n_rows);
-    size_t              n = 0, n_filled = 0, end, n_known, n_thin = 0;
+    size_t              n = 0, n_filled = 0, n_partly = 0, end, n_known, n_thin = 0;
 
     if (kept == NULL) {
         return CS_NO_MEMORY(m->err, "the records of a log");
@@ -234,15 +234,16 @@ static cs_status keep_usable(making *m, const census *c)
             }
         }
         n_filled += grid->n_rows - n_known;
+        n_partly += n_known < grid->n_rows;
         n += grid->n_rows;
     }
     cs_free(m->records);
     m->records = kept;
     m->n       = n;
     cs_text_add(m->notes,
-                "lost: %zu of %zu records (%.1f %%): their ranks are taken to come and leave "
-                "with the middle of the others\n",
-                n_filled, n, 100 * (double)n_filled / (double)n);
+                "lost: %zu of %zu records (%.1f %%), in %zu of %zu calls: their ranks are taken to "
+                "come and leave with the middle of the others\n",
+                n_filled, n, 100 * (double)n_filled / (double)n, n_partly, c->n_usable);
     return CS_OK;
 }
 

@@ -53,15 +53,7 @@ void cs_arrival_head(const cs_arrival_trace *trace, const cs_arrival_notes *note
         cs_text_add(text, ", one every %.6g ms", notes->period_s * 1e3);
     }
     cs_text_add(text, "\n");
-    if (notes->n_warmup > 0) {
-        cs_text_add(text, "left out as warm-up: %zu\n", notes->n_warmup);
-    }
-    if (notes->n_incomplete > 0) {
-        cs_text_add(text, "left out because a rank is missing: %zu\n", notes->n_incomplete);
-    }
-    if (notes->text.data != NULL) {
-        cs_text_add(text, "%s", notes->text.data);
-    }
+    cs_arrival_notes_text(notes, text);
 }
 
 static void add_rank_row(const cs_arrival_trace *trace, const cs_skew *skew, uint32_t r,

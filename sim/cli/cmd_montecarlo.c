@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define DEFAULT_ITERATIONS 10000
 #define DEFAULT_CONFIDENCE 0.95
@@ -103,6 +104,21 @@ static cs_status agree(const montecarlo_job *j, const cs_config *config, cs_stat
     return cs_ranks_agree(j->options.ranks, status, fingerprint, err);
 }
 
+/* What was left out of traces of arrivals, and assumed. */
+static void say_arrival_notes(const cs_config *config)
+{
+    cs_text text = {0};
+
+    cs_config_arrival_notes(config, &text);
+    for (char *at = text.data; at != NULL && *at != '\0';) {
+        char *end = strchr(at, '\n');
+        fprintf(stderr, "collsim: note: arrivals.trace: %.*s\n",
+                (int)(end != NULL ? (size_t)(end - at) : strlen(at)), at);
+        at = end != NULL ? end + 1 : NULL;
+    }
+    cs_text_free(&text);
+}
+
 /* The rows, and how many scenarios there were. */
 static void print_table(const montecarlo_job *j, const cs_montecarlo_report *report, cs_text *text)
 {
@@ -165,6 +181,9 @@ static int run_all(montecarlo_job *j, int count, char *const *words)
     }
     if (status == CS_OK && !j->wants_help) {
         settle_options(j);
+        if (prints && !j->choice.is_quiet) {
+            say_arrival_notes(config);
+        }
         cs_cli_progress_begin("montecarlo", j->choice.is_quiet);
         status = cs_montecarlo_run(config, &j->options, &report, &err);
         cs_cli_progress_end();

@@ -116,7 +116,7 @@ static const double *late_of_ranks(cs_reading *r, const cs_place *arrivals, cons
     return delay_s;
 }
 
-const cs_arrival_trace *cs_read_trace(cs_reading *r, const cs_place *parent, const char *path)
+const cs_arrival_file *cs_read_trace(cs_reading *r, const cs_place *parent, const char *path)
 {
     const cs_cached_file *file = cs_read_file(r, &cs_arrival_file_kind, path, &r->error);
 
@@ -128,7 +128,7 @@ const cs_arrival_trace *cs_read_trace(cs_reading *r, const cs_place *parent, con
 }
 
 static void read_measured(cs_reading *r, const cs_place *arrivals, const arrivals_keys *a,
-                          cs_arrival_process *process)
+                          cs_case *c)
 {
     cs_place place = cs_place_get(arrivals, "trace"), path = cs_place_get(&place, "path");
     uint32_t n = r->cluster->n_ranks;
@@ -136,18 +136,20 @@ static void read_measured(cs_reading *r, const cs_place *arrivals, const arrival
     if (place.node == NULL || cs_reading_failed(r)) {
         return;
     }
-    const cs_arrival_trace *trace = cs_read_trace(r, &place, a->trace.path);
-    if (trace == NULL) {
+    const cs_arrival_file *file = cs_read_trace(r, &place, a->trace.path);
+    if (file == NULL) {
         return;
     }
+    const cs_arrival_trace *trace = &file->trace;
     if (trace->n_ranks != n) {
         CS_REFUSE(r, &path, CS_EINVAL, "holds arrivals of %u ranks, the cluster has %u",
                   trace->n_ranks, n);
         return;
     }
-    process->trace =
+    c->arrival_notes = file->notes.data;
+    c->arrivals.trace =
         (cs_arrival_trace){.n_ranks = n, .n_calls = trace->n_calls, .arrival_s = trace->arrival_s};
-    process->resamples = a->trace.pick == 1;
+    c->arrivals.resamples = a->trace.pick == 1;
 }
 
 /* Iteration 0 into the scenario; NULL where all arrive together. */
@@ -185,7 +187,7 @@ void cs_read_arrivals(cs_reading *r, const cs_place *place, const cs_field *row,
     if (process->has_straggler) {
         process->straggler = a.straggler;
     }
-    read_measured(r, place, &a, process);
+    read_measured(r, place, &a, c);
     if (!cs_reading_failed(r)) {
         set_first(r, place, c);
     }

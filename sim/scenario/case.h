@@ -40,10 +40,12 @@ typedef struct cs_training {
  * when the struct is moved. */
 struct cs_case {
     cs_arena             arena;
-    struct cs_held_file *files;      /* traces and topologies that the rest points into; held */
-    cs_job               job;        /* as given: not resolved, but with a checked scenario; its
-                                        arrivals are those of iteration 0 */
-    cs_arrival_process     arrivals; /* of every iteration; in the arena */
+    struct cs_held_file *files;       /* traces and topologies that the rest points into; held */
+    cs_job               job;         /* as given: not resolved, but with a checked scenario; its
+                                         arrivals are those of iteration 0 */
+    cs_arrival_process arrivals;      /* of every iteration; in the arena */
+    const char        *arrival_notes; /* what was left out and assumed of a trace of arrivals, a
+                                         sentence a line; held; NULL: nothing */
     cs_prediction_policy   policy;
     const struct cs_fault *faults; /* as they were given; the scenario has the capacity that they
                                       leave together */

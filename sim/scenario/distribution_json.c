@@ -5,6 +5,7 @@
  * delay, or what their formula has.
  */
 #include "scenario/scenario_json.h"
+#include "traces/arrival_file.h"
 
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
@@ -177,13 +178,14 @@ static int compare(const void *left, const void *right)
 /* The arrivals of all ranks in all calls; NULL (refused) without memory. */
 static double *copy_trace(cs_reading *r, const cs_place *place, const parameters *p, size_t *n_p)
 {
-    const cs_arrival_trace *trace = cs_read_trace(r, place, p->trace);
+    const cs_arrival_file *file = cs_read_trace(r, place, p->trace);
 
-    if (trace == NULL) {
+    if (file == NULL) {
         return NULL;
     }
-    *n_p            = trace->n_calls * trace->n_ranks;
-    double *value_s = CS_ARENA_NEW(r->arena, double, *n_p);
+    const cs_arrival_trace *trace = &file->trace;
+    *n_p                          = trace->n_calls * trace->n_ranks;
+    double *value_s               = CS_ARENA_NEW(r->arena, double, *n_p);
     if (value_s == NULL) {
         CS_REFUSE_MEMORY(r, place, "delays");
     } else {

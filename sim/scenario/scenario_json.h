@@ -37,9 +37,10 @@ void cs_read_arrivals(cs_reading *r, const cs_place *place, const cs_field *row,
 void cs_read_montecarlo(cs_reading *r, const cs_place *place, const cs_field *row, void *object);
 void cs_read_training(cs_reading *r, const cs_place *place, const cs_field *row, void *object);
 
-/* The measured trace in a file that a key of `parent` names; it belongs to the reading's files.
+/* The measured trace in files that a key of `parent` names; it belongs to the reading's files.
  * Its fingerprint is put into the tree, so that a scenario's JSON says which arrivals it had; where
  * there is one already, it must be the same. NULL where the reading failed. */
-const cs_arrival_trace *cs_read_trace(cs_reading *r, const cs_place *parent, const char *path);
+const struct cs_arrival_file *cs_read_trace(cs_reading *r, const cs_place *parent,
+                                            const char *path);
 
 #endif

@@ -757,6 +757,40 @@ size_t cs_config_notes(const cs_config *config, cs_error *notes, size_t room)
     return s.n;
 }
 
+/* Those of one scenario, unless the text has them. */
+static void add_arrival_notes(const cs_config *config, size_t index, cs_text *text)
+{
+    cs_case c = {.json = NULL};
+
+    if (cs_config_try_case(config, index, &c, NULL) != CS_OK) {
+        return;
+    }
+    if (c.arrival_notes != NULL &&
+        (text->data == NULL || strstr(text->data, c.arrival_notes) == NULL)) {
+        cs_text_add(text, "%s", c.arrival_notes);
+    }
+    cs_case_free(&c);
+}
+
+void cs_config_arrival_notes(const cs_config *config, cs_text *text)
+{
+    const cs_axes *axes     = &config->axes;
+    bool           is_swept = false;
+
+    for (size_t i = 0; i < axes->n_axes; i++) {
+        if (strncmp(axes->axes[i].path, "arrivals", 8) != 0) {
+            continue;
+        }
+        is_swept = true;
+        for (size_t k = 0; k < json_array_size(axes->axes[i].values); k++) {
+            add_arrival_notes(config, cs_axes_point(axes, i, k), text);
+        }
+    }
+    if (!is_swept && cs_config_has(config, "arrivals.trace")) {
+        add_arrival_notes(config, 0, text);
+    }
+}
+
 /* ---- the scenario that others are compared with ---- */
 
 /* An algorithm's name out of "ring" or {"name": "ring"}; NULL: it says nothing of it. */

@@ -135,6 +135,11 @@ CS_MUST_CHECK cs_status cs_config_label(const cs_config *config, size_t index,
  * for cs_config_count(). O(scenarios), and nothing where no such axis is swept. */
 CS_MUST_CHECK cs_status cs_config_repeats(const cs_config *config, bool *repeats, cs_error *err);
 
+/* Add what was left out of each trace of arrivals that the scenarios have, and assumed, a sentence
+ * a line, each once: "lost: 3 of 80 records ..". Nothing of scenarios that cannot be built. O(size
+ * of the traces, where they have not been read). */
+void cs_config_arrival_notes(const cs_config *config, cs_text *text);
+
 /* Numbers without a unit that are hardly meant (cs_plain): "--alpha: 5 is read as 5 s;
  * ..". Fills as many of the `room` records as there are, each once, and returns how many there are.
  * What an axis replaces does not count. O(size of the configuration). */
