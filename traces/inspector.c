@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Logs of NCCL's profiler plugin Inspector: an object a line, read from front to back. */
+#include "traces/inspector.h"
 #include "traces/arrival_formats.h"
 
 #include "base/alloc.h"
 #include "cs/cluster.h"
 #include "input/lines.h"
-#include "traces/call_log.h"
 #include "traces/nccl_names.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ enum { LEADING_LINES = 16 };
 
 /* What is read of a line; times in us, CS_NO_TIME: not there. */
 typedef struct line_record {
-    cs_scan_text group, name, host, collective;
+    cs_scan_text group, name, host, collective, algorithm, protocol;
     int64_t      rank, n_ranks, sequence, bytes, inside_us;
     int64_t      called_us, started_us, stopped_us; /* of the kernels, the first and the last */
     bool         has_call, is_point_to_point;
@@ -28,7 +28,8 @@ typedef struct line_record {
 
 /* What is counted for the notes. */
 typedef struct inspection {
-    cs_call_log       *log;
+    cs_inspector_taker take;
+    void              *user; /* of it */
     size_t             n_point_to_point, n_unknown, n_other, n_without_rank, n_too_long, n_cut;
     size_t             n_without_events, n_torn, n_damaged; /* ..: lines, files */
     size_t             n_records;                           /* with those of no use */
@@ -129,6 +130,10 @@ static void read_performance(cs_scan *scan, line_record *r)
             (void)cs_scan_integer(scan, &r->bytes);
         } else if (cs_scan_is(key, "coll_exec_time_us")) {
             (void)cs_scan_integer(scan, &r->inside_us);
+        } else if (cs_scan_is(key, "coll_algo")) {
+            (void)cs_scan_string(scan, &r->algorithm);
+        } else if (cs_scan_is(key, "coll_proto")) {
+            (void)cs_scan_string(scan, &r->protocol);
         } else if (cs_scan_is(key, "event_trace_ts")) {
             read_events(scan, r);
         } else {
@@ -265,9 +270,10 @@ static cs_status add_record(inspection *in, const line_record *r)
         }
     }
     in->n_without_events += !has_events;
-    CS_TRY(cs_call_log_host(in->log, r->host.text != NULL ? r->host : (cs_scan_text){"?", 1},
-                            &call.host, in->err));
-    return cs_call_log_add(in->log, &call, in->err);
+    const cs_inspected extra = {.host = r->host.text != NULL ? r->host : (cs_scan_text){"?", 1},
+                                .algorithm = r->algorithm,
+                                .protocol  = r->protocol};
+    return in->take(in->user, &call, &extra, in->err);
 }
 
 static bool is_blank(const cs_line_view *line)
@@ -411,19 +417,39 @@ static void note(const inspection *in, cs_text *text)
     }
 }
 
+cs_status cs_inspector_visit(const cs_arrival_text *texts, size_t n, const cs_listener *listener,
+                             cs_inspector_taker take, void *user, cs_text *notes, cs_error *err)
+{
+    inspection in = {.err = err, .listener = listener, .n_files = n, .take = take, .user = user};
+
+    CS_TRY(read_files(&in, texts, n));
+    note(&in, notes);
+    return CS_OK;
+}
+
+static cs_status take_call(void *user, const cs_logged_call *call, const cs_inspected *extra,
+                           cs_error *err)
+{
+    cs_call_log   *log = user;
+    cs_logged_call own = *call;
+
+    CS_TRY(cs_call_log_host(log, extra->host, &own.host, err));
+    return cs_call_log_add(log, &own, err);
+}
+
 cs_status cs_inspector_read(const cs_arrival_text *texts, size_t n,
                             const cs_arrival_options *options, cs_arrival_trace *trace_p,
                             cs_arrival_notes *notes, cs_error *err)
 {
-    inspection in = {.err = err, .listener = options->listener, .n_files = n};
+    cs_call_log *log = NULL;
 
-    CS_TRY(cs_call_log_open(RESOLUTION_NS, &in.log, err));
-    cs_status status = read_files(&in, texts, n);
+    CS_TRY(cs_call_log_open(RESOLUTION_NS, &log, err));
+    cs_status status =
+        cs_inspector_visit(texts, n, options->listener, take_call, log, &notes->text, err);
     if (status == CS_OK) {
-        note(&in, &notes->text);
         notes->format = "NCCL Inspector";
-        status        = cs_call_log_finish(in.log, options, texts[0].name, trace_p, notes, err);
+        status        = cs_call_log_finish(log, options, texts[0].name, trace_p, notes, err);
     }
-    cs_call_log_close(in.log);
+    cs_call_log_close(log);
     return status;
 }

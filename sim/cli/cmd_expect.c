@@ -6,12 +6,13 @@
 #include "cli/nccl_args.h"
 #include "cli/scenario_args.h"
 #include "output/expect_rows.h"
+#include "output/tuner_audit.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_CANDIDATES = 16 };
+enum { MOST_CANDIDATES = 16, MOST_LISTS = 256 };
 
 /* What is worth a line of a tuner's configuration. */
 static const double AUDITED_RATIO = 0.05;
@@ -25,6 +26,8 @@ typedef struct expect_job {
     cs_nccl_asked      asked;
     const char        *output;
     bool               explains, audits;
+    const char        *measured[MOST_LISTS]; /* of logs */
+    size_t             n_measured;
     cs_result_format   format;
     cs_nccl_cluster    cluster;
     cs_nccl_setting    setting;
@@ -56,6 +59,8 @@ static const cs_arg expect_args[] = {
     CS_ARG_GROUP("output"),
     CS_ARG_FLAG(expect_job, explains, 0, "explain", "the estimates of all candidates, too"),
     CS_ARG_FLAG(expect_job, audits, 0, "audit", "instead, sizes for which NCCL's choice loses more than 5 %, as a configuration of its tuner plugin"),
+    {.name = "measured", .value = "[A[/P]=]FILE|FOLDER[,..]", .help = "... by these logs of nccl-tests or NCCL Inspector instead of by the model; A/P: what was forced in them (repeatable)",
+     .field = CS_ARG_LIST_FIELD(expect_job, measured, n_measured, "measured")},
     CS_ARG_FORMAT(expect_job, format, "how to print (table)"),
     TEXT(output, 'o', "output", "FILE", "write there instead of standard output; FILE.json, .csv: so"),
     CS_ARG_HELP_ROW,
@@ -209,6 +214,36 @@ static cs_status add_case(void *user, cs_case *c, cs_error *err)
     return CS_OK;
 }
 
+/* The collective alone: the sizes are those of the logs. */
+static cs_status take_collective(void *user, cs_case *c, cs_error *err)
+{
+    expect_job *j = user;
+
+    j->collective = c->job.scenario.collective;
+    if (j->collective == CS_ALLTOALL) {
+        return CS_FAIL(err, CS_ENOTSUP, "--audit", "alltoall leaves NCCL nothing to choose");
+    }
+    CS_TRY(cs_nccl_time_check(&j->cluster, j->collective, err));
+    cs_nccl_tune(&j->cluster, &j->setting, j->collective, &j->tuning);
+    return CS_OK;
+}
+
+/* What NCCL chose against what else was measured. */
+static cs_status audit_measured(expect_job *j, cs_text *text, cs_error *err)
+{
+    cs_measured_choices measured = {.n = 0};
+    cs_status           status   = cs_scenario_choice_visit(&j->choice, take_collective, j, err);
+
+    for (size_t i = 0; i < j->n_measured && status == CS_OK; i++) {
+        status = cs_measured_choices_read(&measured, j->measured[i], NULL, err);
+    }
+    if (status == CS_OK) {
+        status = cs_tuner_audit(&measured, &j->tuning, AUDITED_RATIO, text, err);
+    }
+    cs_measured_choices_free(&measured);
+    return status == CS_OK ? cs_cli_write_output(j->output, text, err) : status;
+}
+
 /* What the last size stands for ends with it. */
 static cs_status print_audit(expect_job *j, cs_text *text, cs_error *err)
 {
@@ -247,21 +282,31 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
     if (j->explains && j->audits) {
         return CS_FAIL(err, CS_EINVAL, "--audit", "goes without --explain");
     }
+    if (j->n_measured > 0 && !j->audits) {
+        return CS_FAIL(err, CS_EINVAL, "--measured", "belongs to --audit");
+    }
     j->text   = text;
     status    = cs_nccl_asked_setting(&j->asked, &j->setting, err);
     status    = status == CS_OK ? cs_nccl_asked_cluster(&j->asked, &j->cluster, err) : status;
     bool bare = !cs_config_choice_has(&j->choice.given, "bytes") && j->choice.min_bytes == 0 &&
                 j->choice.max_bytes == 0;
+    if (j->n_measured > 0 && !bare) {
+        return CS_FAIL(err, CS_EINVAL, "--measured", "goes without sizes: those of the logs count");
+    }
     if (bare) {
         j->choice.min_bytes = FIRST_BYTES;
-        j->choice.max_bytes = LAST_BYTES;
+        j->choice.max_bytes = j->n_measured > 0 ? FIRST_BYTES : LAST_BYTES;
     }
     status = status == CS_OK ? cs_scenario_choice_finish(&j->choice, err) : status;
     if (status == CS_OK && j->format == CS_AS_TABLE) {
         cs_nccl_heading_add(&j->cluster, &j->setting, text);
     }
-    status = status == CS_OK ? cs_scenario_choice_visit(&j->choice, add_case, j, err) : status;
-    status = status == CS_OK ? print(j, text, err) : status;
+    if (status == CS_OK && j->n_measured > 0) {
+        status = audit_measured(j, text, err);
+    } else if (status == CS_OK) {
+        status = cs_scenario_choice_visit(&j->choice, add_case, j, err);
+        status = status == CS_OK ? print(j, text, err) : status;
+    }
     cs_free(j->rows);
     cs_free(j->losses);
     cs_scenario_choice_free(&j->choice);

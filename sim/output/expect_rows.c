@@ -88,15 +88,12 @@ static const char *plugin_name(const char *algorithm)
     return strcmp(algorithm, "nvlstree") == 0 ? "nvls_tree" : algorithm;
 }
 
-void cs_expect_audit(cs_text *text, const cs_expect_loss *losses, size_t n, const char *collective,
-                     uint32_t servers, uint32_t ranks, double threshold)
+void cs_expect_loss_lines(cs_text *text, const cs_expect_loss *losses, size_t n,
+                          const char *collective, uint32_t servers, uint32_t ranks)
 {
     cs_text_add(
         text,
-        "# where another choice that was measured is expected to be more than %.0f %% faster "
-        "than NCCL's, as its example of a tuner plugin reads it\n"
-        "# collective,min,max,algo,proto,channels,nNodes,nRanks,numPipeOps,regBuff (-1: any)\n",
-        100 * threshold);
+        "# collective,min,max,algo,proto,channels,nNodes,nRanks,numPipeOps,regBuff (-1: any)\n");
     for (size_t i = 0; i < n; i++) {
         const cs_expect_loss *l = &losses[i];
         cs_text_add(text, "# %s/%s takes up to %.0f %% longer\n", l->chosen, l->chosen_protocol,
@@ -108,4 +105,15 @@ void cs_expect_audit(cs_text *text, const cs_expect_loss *losses, size_t n, cons
     if (n == 0) {
         cs_text_add(text, "# nowhere\n");
     }
+}
+
+void cs_expect_audit(cs_text *text, const cs_expect_loss *losses, size_t n, const char *collective,
+                     uint32_t servers, uint32_t ranks, double threshold)
+{
+    cs_text_add(
+        text,
+        "# where another choice that was measured is expected to be more than %.0f %% faster "
+        "than NCCL's, as its example of a tuner plugin reads it\n",
+        100 * threshold);
+    cs_expect_loss_lines(text, losses, n, collective, servers, ranks);
 }

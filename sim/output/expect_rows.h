@@ -31,7 +31,7 @@ void cs_expect_rows_table(cs_text *text, const cs_expect_row *rows, size_t n, bo
 /* A range of sizes in which NCCL's choice loses. */
 typedef struct cs_expect_loss {
     uint64_t    min_bytes, max_bytes;
-    const char *algorithm, *protocol;     /* that would take the least time, static storage */
+    const char *algorithm, *protocol;     /* that would take the least time, borrowed */
     const char *chosen, *chosen_protocol; /* by NCCL, at the first size */
     double      lost_ratio;               /* the largest: time of the choice / least time - 1 */
 } cs_expect_loss;
@@ -40,6 +40,10 @@ typedef struct cs_expect_loss {
  * collective,min,max,algo,proto,channels,nNodes,nRanks,numPipeOps,regBuff, of which -1 is any. */
 void cs_expect_audit(cs_text *text, const cs_expect_loss *losses, size_t n, const char *collective,
                      uint32_t servers, uint32_t ranks, double threshold);
+
+/* The same without the heading of expectations. */
+void cs_expect_loss_lines(cs_text *text, const cs_expect_loss *losses, size_t n,
+                          const char *collective, uint32_t servers, uint32_t ranks);
 
 /* Add the candidates for a size, a comment line each. */
 void cs_expect_candidates(cs_text *text, uint64_t bytes, const cs_expect_candidate *all, size_t n);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "fuzz.h"
 
+#include "output/tuner_audit.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,4 +114,49 @@ bool fuzz_read_trace(const cs_arrival_text *texts, size_t n, const cs_arrival_op
     FUZZ_CLAIM(isnan(notes.end_resolution_s) || notes.end_resolution_s >= 0);
     cs_arrival_notes_free(&notes);
     return true;
+}
+
+static void claim_audit(const cs_measured_choices *choices)
+{
+    static const cs_nccl_setting setting = {
+        .minor = CS_NCCL_NEWEST, .algorithms = UINT32_MAX, .protocols = UINT32_MAX};
+    static const cs_nccl_cluster cluster = {.gpu          = CS_NCCL_HOPPER,
+                                            .servers      = 1,
+                                            .gpus         = 8,
+                                            .nics         = 8,
+                                            .nic_GBps     = 50,
+                                            .pcie_GBps    = 48,
+                                            .sheet_GBps   = 450,
+                                            .has_nvswitch = true};
+    cs_nccl_tuning               tuning;
+    cs_text                      text = {0};
+    cs_error                     err  = {0};
+
+    cs_nccl_tune(&cluster, &setting, CS_ALLREDUCE, &tuning);
+    cs_status status = cs_tuner_audit(choices, &tuning, 0.05, &text, &err);
+    FUZZ_CLAIM(status == CS_OK || status == CS_EINVAL);
+    cs_text_free(&text);
+}
+
+void fuzz_measured_choices(const void *data, size_t length)
+{
+    char                path[FUZZ_PATH_BYTES];
+    int                 fd      = fuzz_memory_file(data, length, path);
+    cs_measured_choices choices = {.n = 0};
+    cs_error            err     = {0};
+    cs_status           status  = cs_measured_choices_read(&choices, path, NULL, &err);
+
+    (void)close(fd);
+    if (status != CS_OK) {
+        fuzz_claim_error(status, &err);
+    }
+    for (size_t i = 0; i < choices.n; i++) {
+        const cs_measured_choice *one = &choices.all[i];
+        FUZZ_CLAIM(isfinite(one->time_s) && one->time_s > 0);
+        FUZZ_CLAIM(one->bytes > 0 && one->n_ranks > 0);
+        FUZZ_CLAIM(memchr(one->algorithm, '\0', sizeof one->algorithm) != NULL);
+        FUZZ_CLAIM(memchr(one->protocol, '\0', sizeof one->protocol) != NULL);
+    }
+    claim_audit(&choices);
+    cs_measured_choices_free(&choices);
 }

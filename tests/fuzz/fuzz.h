@@ -31,4 +31,9 @@ cs_status fuzz_load_config(const void *data, size_t length, cs_config **config_p
 bool fuzz_read_trace(const cs_arrival_text *texts, size_t n, const cs_arrival_options *options,
                      cs_arrival_trace *trace_p);
 
+/* A text as a log of what ran how fast: refused, or measurements that make sense and can be
+ * audited.
+ */
+void fuzz_measured_choices(const void *data, size_t length);
+
 #endif

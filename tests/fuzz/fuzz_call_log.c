@@ -79,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
                                      {"rank_1.json", b.data != NULL ? b.data : "", second}};
     try_texts(texts, end != NULL ? 2 : 1, &plain);
     try_texts(texts, end != NULL ? 2 : 1, &other);
+    fuzz_measured_choices(data, first);
     if (cs_ras_is(texts[0].text, texts[0].length)) {
         try_ras(texts, end != NULL ? 2 : 1);
     }

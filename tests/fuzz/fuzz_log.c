@@ -98,5 +98,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
         fit(logs.logs[l], logs.names[l]);
     }
     cs_nccl_logs_free(&logs);
+    fuzz_measured_choices(data, length);
     return 0;
 }
