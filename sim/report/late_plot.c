@@ -19,7 +19,8 @@ enum {
     HEAD        = 66, /* pixels of title and subtitle */
     FOOT        = 62, /* .. of the axis of calls */
     KEY_LINE    = 19,
-    FEW_POINTS  = 60 /* points have marks */
+    FEW_POINTS  = 60, /* points have marks */
+    FEW_TICKS   = 12  /* every call has a number */
 };
 
 /* A logarithmic axis: the largest values are so many times those that most calls have. */
@@ -351,7 +352,8 @@ static void add_answer(const drawing *d, cs_text *title)
     cs_quantity_text(CS_QUANTITY_S, late_s(rank), time);
     cs_percent_text(d->skew->last_ratio, share);
     if (rank->cause == CS_LATE_NOT) {
-        cs_text_add(title, "Nobody is late more often than by chance; rank %u is last in %s",
+        cs_text_add(title,
+                    "Nobody is late more often than by chance; rank %u is last in %s of the calls",
                     number, share);
         return;
     }
@@ -374,9 +376,10 @@ static void add_subject(const drawing *d, cs_text *line)
     char              time[CS_QUANTITY_BYTES];
 
     cs_text_add(line,
-                "%s: %zu calls of %u ranks; late: on average behind the first quarter of the "
+                "%s: %zu call%s of %u ranks; late: on average behind the first quarter of the "
                 "others",
-                d->notes->format, d->trace->n_calls, d->trace->n_ranks);
+                d->notes->format, d->trace->n_calls, d->trace->n_calls == 1 ? "" : "s",
+                d->trace->n_ranks);
     if (p->kind == CS_PATTERN_PERIODIC) {
         cs_text_add(line, "; it repeats every %zu calls", p->period_calls);
     } else if (p->kind == CS_PATTERN_DRIFTING) {
@@ -524,8 +527,11 @@ static void add_axes(const drawing *d)
     }
     cs_text_add(d->out, "' offset 0,0.4 font ',11'\nset ylabel 'late by (%s%s)' font ',11'\n",
                 d->unit, d->is_log ? "; what is less stands at the foot" : "");
-    cs_text_add(d->out, "set xrange [%.6g:%.6g]\nset yrange [%.6g:%.6g]\n%s", -0.01 * last_call(d),
-                1.01 * last_call(d), (d->is_log ? d->low_s : d->low_s - room / 3) / d->unit_s,
+    const double margin = d->trace->n_calls > 1 ? 0.01 * last_call(d) : 1;
+    cs_text_add(d->out, "set xrange [%.6g:%.6g]\n%sset yrange [%.6g:%.6g]\n%s", -margin,
+                (double)(d->trace->n_calls - 1) + margin,
+                d->trace->n_calls <= FEW_TICKS ? "set xtics 1\n" : "",
+                (d->is_log ? d->low_s : d->low_s - room / 3) / d->unit_s,
                 (d->is_log ? d->high_s * 2 : d->high_s + 2 * room) / d->unit_s,
                 d->is_log ? "set logscale y\nset format y '%g'\n" : "");
 }
@@ -540,15 +546,19 @@ static void add_others(const drawing *d)
     const group *of = &d->groups[OTHERS];
 
     if (of->n_ranks == 1) {
-        cs_text_add(d->out,
-                    ", \\\n  $G%d using 1:2 with lines lw 2 lc rgb '#9A9A9A' title 'the "
-                    "other rank'",
-                    OTHERS);
-    } else if (of->n_ranks > 1 && d->n_points > 1) {
-        cs_text_add(d->out,
-                    ", \\\n  $G%d using 1:3:4 with filledcurves fs solid 1 noborder fc rgb "
-                    "'#C9C9C9' title 'the other %u ranks, middle to 95 %%'",
-                    OTHERS, of->n_ranks);
+        cs_text_add(
+            d->out,
+            ", \\\n  $G%d using 1:2 with linespoints pt 7 ps 0.3 lw 2 lc rgb '#9A9A9A' title 'the "
+            "other rank'",
+            OTHERS);
+    } else if (of->n_ranks > 1) {
+        cs_text_add(
+            d->out,
+            ", \\\n  $G%d using %s rgb '#C9C9C9' title 'the other %u ranks, middle to 95 %%'",
+            OTHERS,
+            d->n_points > 1 ? "1:3:4 with filledcurves fs solid 1 noborder fc"
+                            : "1:3:3:4 with yerrorbars pt 0 lw 12 lc",
+            of->n_ranks);
     }
 }
 

@@ -5,6 +5,8 @@
 #include "call_log_setup.h"
 #include "output/look.h"
 #include "report/late_plot.h"
+#include "support/folder.h"
+#include "support/program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,6 +231,61 @@ Test(late_plot, logs_with_clocks)
     cs_text_free(&plot.script);
     cs_free(q.trace.arrival_s);
     cs_skew_free(&q.skew);
+}
+
+Test(late_plot, one_call)
+{
+    planted p = begin(4, 1);
+    add_late(&p, 2, 0, 1, 1e-3);
+    cs_plot plot = drawn(&p);
+
+    cr_expect(says(&plot, "planted: 1 call of 4 ranks;"), "%s", plot.script.data);
+    cr_expect(says(&plot, "set xrange [-1:1]\nset xtics 1\n"));
+    cr_expect(says(&plot, "with yerrorbars"), "a band needs two points");
+    cs_text_free(&plot.script);
+}
+
+/* The ending chooses: a picture, the same each time, or the table. */
+Test(late_plot, as_a_command, .init = ct_folder_enter, .fini = ct_folder_leave)
+{
+    static const char *const endings[] = {"svg", "png", "PDF"};
+    static const char *const begins[]  = {"<?xml", "\x89PNG", "%PDF"};
+    const char              *logs      = COLLSIM_SOURCE_DIR "/traces/generated-inspector8";
+    cs_text                  text      = {0};
+    char                     arguments[400];
+
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(arguments, sizeof arguments, "arrivals %s -o a.%s", logs, endings[i]);
+        int code = ct_program(arguments, "2>&1", &text);
+        if (code == 3 && strstr(text.data, "gnuplot is missing") != NULL) {
+            cs_text_free(&text);
+            return;
+        }
+        cr_assert_eq(code, 0, "%s", text.data);
+        cs_text_free(&text);
+        (void)snprintf(arguments, sizeof arguments, "arrivals %s -o b.%s", logs, endings[i]);
+        cr_assert_eq(ct_program(arguments, "", &text), 0);
+        (void)snprintf(arguments, sizeof arguments, "a.%s", endings[i]);
+        cs_text a    = ct_file_read(arguments);
+        arguments[0] = 'b';
+        cs_text b    = ct_file_read(arguments);
+        cr_expect_eq(a.length, b.length);
+        cr_expect_eq(memcmp(a.data, b.data, a.length), 0, "%s", endings[i]);
+        cr_expect_eq(strncmp(a.data, begins[i], strlen(begins[i])), 0);
+        cr_expect(i > 0 || strstr(a.data, "<title>Rank 5 comes 5.52 ms late: its GPU is late, the "
+                                          "host makes the call in time</title>") != NULL);
+        cs_text_free(&a);
+        cs_text_free(&b);
+        cs_text_free(&text);
+    }
+    (void)snprintf(arguments, sizeof arguments, "arrivals %s -o a.csv", logs);
+    cr_assert_eq(ct_program(arguments, "", &text), 0);
+    cs_text table = ct_file_read("a.csv");
+    cr_expect_eq(strncmp(table.data, "iteration,rank,", 15), 0);
+    cs_text_free(&table);
+    cs_text_free(&text);
+    ct_program_says("arrivals " COLLSIM_SOURCE_DIR "/traces/generated-ras8-1.json -o a.svg", 2,
+                    "snapshots of NCCL RAS have no arrivals");
 }
 
 Test(late_plot, colours_differ)
