@@ -246,6 +246,17 @@ static bool find_collective(inspection *in, cs_scan_text text, cs_collective *co
     return true;
 }
 
+/* NCCL's count is that of one block, nccl-tests' size that of all; 0: not known. */
+static uint64_t size_of(const line_record *r, cs_collective collective)
+{
+    uint64_t n = cs_collectives[collective].layout == CS_WHOLE ? 1
+                 : r->n_ranks > 0                              ? (uint64_t)r->n_ranks
+                                                               : 0;
+
+    return r->bytes > 0 && n > 0 && (uint64_t)r->bytes <= CS_MAX_BYTES / n ? (uint64_t)r->bytes * n
+                                                                           : 0;
+}
+
 static cs_status add_record(inspection *in, const line_record *r)
 {
     const bool     has_events = r->started_us != CS_NO_TIME && r->stopped_us >= r->started_us;
@@ -255,13 +266,13 @@ static cs_status add_record(inspection *in, const line_record *r)
                                  .n_ranks    = r->n_ranks > 0 ? (uint32_t)r->n_ranks : 0,
                                  .started_ns = CS_NO_TIME,
                                  .queued_ns  = CS_NO_TIME,
-                                 .inside_ns  = to_ns(r->inside_us),
-                                 .bytes      = r->bytes > 0 ? (uint64_t)r->bytes : 0};
+                                 .inside_ns  = to_ns(r->inside_us)};
 
     if (!find_collective(in, r->collective, &call.collective)) {
         in->n_other++;
         return CS_OK;
     }
+    call.bytes = size_of(r, call.collective);
     if (has_events) {
         call.started_ns = to_ns(r->started_us);
         call.inside_ns  = to_ns(r->stopped_us - r->started_us);

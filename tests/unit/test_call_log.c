@@ -246,6 +246,43 @@ Test(call_log, two_ranks)
     }
 }
 
+/* A message of NCCL is one block, the size of nccl-tests all of them. */
+Test(call_log, sizes_are_those_of_nccl_tests)
+{
+    static const struct {
+        const char *name;
+        uint64_t    bytes;
+    } cases[] = {{"AllReduce", 1048576},
+                 {"Broadcast", 1048576},
+                 {"AllGather", 4194304},
+                 {"ReduceScatter", 4194304},
+                 {"AlltoAll", 4194304}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const cs_arrival_options options = {.collective = cases[i].name};
+        cs_arrival_trace         trace   = {0};
+        cs_arrival_notes         notes   = {0};
+        cs_text                  log     = {0};
+        cs_error                 err     = {0};
+        for (int r = 0; r < 4; r++) {
+            cs_text_add(
+                &log,
+                "{\"header\": {\"id\": \"a\", \"rank\": %d, \"n_ranks\": 4}, \"coll_perf\": "
+                "{\"coll\": \"%s\", \"coll_sn\": 1, \"coll_msg_size_bytes\": 1048576, "
+                "\"coll_exec_time_us\": %d}}\n",
+                r, cases[i].name, 100 + r);
+        }
+        const cs_arrival_text text = {"log", log.data, log.length};
+        cr_assert_eq(cs_arrival_texts_read(&text, 1, &options, &trace, &notes, &err), CS_OK, "%s",
+                     err.message);
+        cr_expect_eq(trace.bytes[0], cases[i].bytes, "%s: %llu", cases[i].name,
+                     (unsigned long long)trace.bytes[0]);
+        cs_arrival_trace_free(&trace);
+        cs_arrival_notes_free(&notes);
+        cs_text_free(&log);
+    }
+}
+
 /* Where some ranks' logs have no events, the times inside are what all have. */
 Test(call_log, ranks_without_events_among_others)
 {
