@@ -16,13 +16,13 @@
 
 enum { MOST_FILES = 4096 };
 
-static const char *const algorithms[] = {
-    "tree", "ring", "nvls", "nvlstree", "pat", "collnet", "collnetdirect", "collnetchain", NULL};
-static const char *const protocols[] = {"ll", "ll128", "simple", NULL};
+static const char *const algorithms[] = {"tree", "ring",          "nvls",         "nvlstree",
+                                         "pat",  "collnetdirect", "collnetchain", NULL};
+static const char *const protocols[]  = {"ll", "ll128", "simple", NULL};
 
-#define ACCEPTED                                                                        \
-    "accepted are tree, ring, nvls, nvlstree, pat and collnet, and behind a slash ll, " \
-    "ll128 and simple"
+#define ACCEPTED                                                                         \
+    "accepted are tree, ring, nvls, nvlstree, pat, collnetdirect and collnetchain, and " \
+    "behind a slash ll, ll128 and simple"
 
 /* What was forced; "": nothing. */
 typedef struct forced {
@@ -247,7 +247,9 @@ static cs_status add_calls(cs_measured_choices *choices, inspection *in, cs_erro
 {
     size_t end = 0, n_few = 0;
 
-    qsort(in->records, in->n, sizeof in->records[0], compare);
+    if (in->n > 1) {
+        qsort(in->records, in->n, sizeof in->records[0], compare);
+    }
     for (size_t begin = 0; begin < in->n; begin = end) {
         for (end = begin; end < in->n && is_same_call(&in->records[begin], &in->records[end]);) {
             end++;

@@ -85,7 +85,16 @@ void cs_expect_candidates(cs_text *text, uint64_t bytes, const cs_expect_candida
 /* Algorithms as NCCL's plugin reads them. */
 static const char *plugin_name(const char *algorithm)
 {
-    return strcmp(algorithm, "nvlstree") == 0 ? "nvls_tree" : algorithm;
+    static const char *const names[][2] = {{"nvlstree", "nvls_tree"},
+                                           {"collnetdirect", "collnet_direct"},
+                                           {"collnetchain", "collnet_chain"}};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(algorithm, names[i][0]) == 0) {
+            return names[i][1];
+        }
+    }
+    return algorithm;
 }
 
 void cs_expect_loss_lines(cs_text *text, const cs_expect_loss *losses, size_t n,

@@ -285,6 +285,25 @@ Test(tuner_audit, the_model_names_what_logs_do_not)
     cs_measured_choices_free(&measured);
 }
 
+/* Algorithms that the model lacks are measured like others, and called as the plugin reads them. */
+Test(tuner_audit, algorithms_that_the_model_lacks)
+{
+    cs_measured_choices measured = {.n = 0};
+
+    for (int run = 0; run < 3; run++) {
+        write_log("own.log", "", 2, 1 << 18, 1 << 18, 0.01, (uint64_t)run);
+        write_log("chain.log", "x:1:1 [0] NCCL INFO NCCL_ALGO set by environment to CollnetChain\n",
+                  1, 0, 0, 0.01, (uint64_t)run + 100);
+        cr_assert_eq(cs_measured_choices_read(&measured, "own.log,chain.log", NULL, NULL), CS_OK);
+    }
+    cs_text text = audit(&measured);
+    cr_expect_eq(n_lines(&text), 1, "%s", text.data);
+    cr_expect_not_null(strstr(text.data, "\nallreduce,262144,262144,collnet_chain,simple,-1,"),
+                       "%s", text.data);
+    cs_text_free(&text);
+    cs_measured_choices_free(&measured);
+}
+
 /* Inspector's records say what ran; a call takes as long as on the rank that came last. */
 Test(tuner_audit, logs_of_inspector)
 {
@@ -348,6 +367,13 @@ Test(tuner_audit, what_cannot_be_said)
     cr_expect_eq(cs_measured_choices_read(&measured, "nowhere.log", NULL, &err), CS_EIO);
     cr_expect_eq(cs_measured_choices_read(&measured, "tree/ll=nowhere.log", NULL, &err), CS_EIO);
     cr_expect_eq(measured.n, 0);
+    ct_file_write("old.log", "{\"header\": {\"id\": \"a\", \"rank\": 0, \"n_ranks\": 8}, "
+                             "\"coll_perf\": {\"coll\": \"AllReduce\", \"coll_sn\": 1, "
+                             "\"coll_msg_size_bytes\": 1024, \"coll_exec_time_us\": 9}}\n");
+    cr_assert_eq(cs_measured_choices_read(&measured, "old.log", NULL, &err), CS_OK);
+    cr_expect_eq(measured.n, 0, "Inspector 4.1 does not say what ran");
+    cr_expect_not_null(
+        strstr(measured.notes.data, "left out: 1 records of Inspector that do not say"));
     for (int run = 0; run < 3; run++) { /* what was forced alone, none of it the model's */
         cr_assert_eq(cs_measured_choices_read(&measured, "tree/ll=ring0.log,pat/simple=ring1.log",
                                               NULL, &err),
