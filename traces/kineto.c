@@ -502,7 +502,7 @@ static cs_status add_call(reading *g, size_t k, uint64_t iteration)
                                     .rank      = (uint32_t)r,
                                     .arrival_s = (double)NAN,
                                     .inside_s  = call->duration_us * 1e-6,
-                                    .queued_s  = (double)NAN,
+                                    .queued_s  = call->queued_us * 1e-6,
                                     .period_s  = (double)NAN,
                                     .bytes     = bytes};
         CS_TRY(cs_arrival_rows_add(&g->rows, &row, g->err));

@@ -163,6 +163,90 @@ static const char *text_of(const json_t *args, const char *key, cs_arena *arena)
     return cs_arena_strdup(arena, json_is_string(value) ? json_string_value(value) : "");
 }
 
+/* ---- when the host launched a kernel ---- */
+
+/* A call of the CUDA runtime or driver, which its kernels name. */
+typedef struct launch {
+    json_int_t correlation;
+    double     start_us;
+} launch;
+
+typedef struct launches {
+    launch *list; /* in the arena of the trace; by correlation */
+    size_t  n;
+} launches;
+
+static bool is_launch(const json_t *event)
+{
+    const char *category = json_string_value(json_object_get(event, "cat"));
+
+    return category != NULL &&
+           (strcmp(category, "cuda_runtime") == 0 || strcmp(category, "cuda_driver") == 0) &&
+           json_is_integer(json_object_get(json_object_get(event, "args"), "correlation"));
+}
+
+static int compare_launches(const void *left, const void *right)
+{
+    const launch *a = left, *b = right;
+    int           order = (a->correlation > b->correlation) - (a->correlation < b->correlation);
+
+    return order != 0 ? order : (a->start_us > b->start_us) - (a->start_us < b->start_us);
+}
+
+static cs_status take_launches(const cs_event_file *file, cs_arena *arena, launches *out,
+                               cs_error *err)
+{
+    size_t n = json_array_size(file->events), n_launches = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        n_launches += is_launch(json_array_get(file->events, i));
+    }
+    out->list = CS_ARENA_NEW(arena, launch, n_launches + 1);
+    if (out->list == NULL) {
+        return CS_NO_MEMORY(err, "the launches of a trace");
+    }
+    for (size_t i = 0; i < n; i++) {
+        const json_t *event       = json_array_get(file->events, i);
+        launch       *l           = &out->list[out->n];
+        double        duration_us = 0;
+        bool          is_span     = false;
+        if (!is_launch(event)) {
+            continue;
+        }
+        CS_TRY(cs_event_span(file, i, &is_span, &l->start_us, &duration_us, err));
+        l->correlation =
+            json_integer_value(json_object_get(json_object_get(event, "args"), "correlation"));
+        out->n += is_span;
+    }
+    qsort(out->list, out->n, sizeof out->list[0], compare_launches);
+    return CS_OK;
+}
+
+/* How long a kernel waited on the GPU since its launch, at least 0: the two clocks agree to some
+ * microseconds. NAN where the launch is not in the trace. */
+static double queued_us(const launches *from, const json_t *args, double start_us)
+{
+    const json_t *correlation = json_object_get(args, "correlation");
+    size_t        low = 0, high = from->n;
+
+    if (!json_is_integer(correlation)) {
+        return (double)NAN;
+    }
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (from->list[middle].correlation < json_integer_value(correlation)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < from->n && from->list[low].correlation == json_integer_value(correlation)
+               ? fmax(0, start_us - from->list[low].start_us)
+               : (double)NAN;
+}
+
+/* ---- what annotations say ---- */
+
 /* An annotation "nccl:.." around kernels of one stream. */
 typedef struct annotation {
     const char *process, *stream, *name;
@@ -276,7 +360,7 @@ static bool is_call(const json_t *event, const annotations *from, cs_nccl_call *
 }
 
 static cs_status take_kernel(const cs_event_file *file, size_t index, const annotations *from,
-                             cs_nccl_trace *trace, cs_error *err)
+                             const launches *by, cs_nccl_trace *trace, cs_error *err)
 {
     const json_t *event   = json_array_get(file->events, index);
     const json_t *args    = json_object_get(event, "args");
@@ -290,6 +374,7 @@ static cs_status take_kernel(const cs_event_file *file, size_t index, const anno
     trace->n_kernels++;
     json_int_t size  = json_integer_value(json_object_get(args, "Group size"));
     call->event      = index;
+    call->queued_us  = queued_us(by, args, call->start_us);
     call->bytes      = call_bytes(args);
     call->group_size = size > 0 ? (uint64_t)size : 0;
     call->process    = cs_event_id(event, "pid", &trace->arena);
@@ -353,6 +438,7 @@ static cs_status take_kernels(const cs_event_file *file, cs_nccl_trace *trace, c
 {
     size_t      n = json_array_size(file->events), n_kernels = 0;
     annotations from = {0};
+    launches    by   = {0};
 
     for (size_t i = 0; i < n; i++) {
         n_kernels += is_nccl_kernel(json_array_get(file->events, i));
@@ -363,10 +449,11 @@ static cs_status take_kernels(const cs_event_file *file, cs_nccl_trace *trace, c
     }
     if (n_kernels > 0) {
         CS_TRY(take_annotations(file, &trace->arena, &from, err));
+        CS_TRY(take_launches(file, &trace->arena, &by, err));
     }
     for (size_t i = 0; i < n; i++) {
         if (is_nccl_kernel(json_array_get(file->events, i))) {
-            CS_TRY(take_kernel(file, i, &from, trace, err));
+            CS_TRY(take_kernel(file, i, &from, &by, trace, err));
         }
     }
     return keep_other(trace, err);

@@ -37,8 +37,9 @@ const char *cs_event_id(const json_t *event, const char *key, cs_arena *arena);
 /* One NCCL kernel. Texts live in the arena. */
 typedef struct cs_nccl_call {
     double        start_us, duration_us;
-    size_t        event;   /* index in the file */
-    const char   *process; /* whose kernel: the device, in Kineto's traces */
+    double        queued_us; /* from the host's launch of the kernel to its start; NAN: not said */
+    size_t        event;     /* index in the file */
+    const char   *process;   /* whose kernel: the device, in Kineto's traces */
     const char   *stream;
     const char   *group;      /* name of the process group; "": not said */
     const char   *members;    /* its ranks as the trace has them; "": not said */

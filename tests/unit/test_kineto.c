@@ -13,6 +13,7 @@ typedef struct kernel {
     int         nelems;    /* 0: 1000 */
     const char *group;     /* NULL: "0" */
     int         pid, size; /* size 0: 2 */
+    double      queued;    /* since its launch; 0: the launch is not in the trace */
 } kernel;
 
 /* A trace as text: the caller frees it. */
@@ -34,12 +35,44 @@ static char *trace_of(int rank, const kernel *kernels, size_t n)
             ",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"pid\": %d, \"tid\": 7, \"ts\": %.3f, "
             "\"dur\": %.3f, \"name\": \"ncclDevKernel_X(..)\", \"args\": {\"Collective "
             "name\": \"%s\", \"In msg nelems\": %d, \"dtype\": \"BFloat16\", \"Group size\": "
-            "%d, \"Process Group Name\": \"%s\"}}",
+            "%d, \"correlation\": %zu, \"Process Group Name\": \"%s\"}}",
             k->pid, k->ts, k->dur, name, k->nelems > 0 ? k->nelems : 1000,
-            k->size > 0 ? k->size : 2, k->group != NULL ? k->group : "0");
+            k->size > 0 ? k->size : 2, i + 70, k->group != NULL ? k->group : "0");
+        if (k->queued > 0) {
+            cs_text_add(&text,
+                        ",\n{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": "
+                        "\"cudaLaunchKernelExC\", \"pid\": 4000, \"tid\": 4000, \"ts\": %.3f, "
+                        "\"dur\": 5, \"args\": {\"correlation\": %zu}}",
+                        k->ts - k->queued, i + 70);
+        }
     }
     cs_text_add(&text, "]}\n");
     return text.data;
+}
+
+/* Who launches the kernel late, and whose kernel waits on the GPU. */
+Test(kineto, launches_tell_the_host)
+{
+    const kernel     first[]  = {{.ts = 100, .dur = 50, .queued = 8},
+                                 {.ts = 400, .dur = 50, .queued = 7}};
+    const kernel     second[] = {{.ts = 1e9, .dur = 20, .queued = 9},
+                                 {.ts = 1e9 + 300, .dur = 20, .queued = 38}};
+    const kernel     untold[] = {{.ts = 1e9, .dur = 20, .queued = 9}, {.ts = 1e9 + 300, .dur = 20}};
+    char            *texts[]  = {trace_of(0, first, 2), trace_of(1, second, 2)};
+    cs_arrival_notes notes    = {0};
+    cs_arrival_trace trace    = accepted(texts, 2, &defaults, &notes);
+
+    cr_assert_not_null(trace.queued_s);
+    cr_expect_float_eq(trace.queued_s[0], 8e-6, 1e-12);
+    cr_expect_float_eq(trace.queued_s[1], 9e-6, 1e-12, "rank 1 comes 30 us late, its host, too");
+    cr_expect_float_eq(trace.queued_s[3], 38e-6, 1e-12, "its GPU is late, its host is not");
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+    char *without[] = {trace_of(0, first, 2), trace_of(1, untold, 2)};
+    trace           = accepted(without, 2, &defaults, &notes);
+    cr_expect_null(trace.queued_s, "one call does not say it");
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
 }
 
 /* A broadcast in front, events out of order, and clocks that have nothing to do with each other. */
