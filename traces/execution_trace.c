@@ -8,8 +8,8 @@
 #include "base/heap.h"
 #include "input/folder.h"
 #include "input/gzip.h"
-#include "input/json_scan.h"
 #include "traces/chakra.h"
+#include "traces/process_groups.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -17,23 +17,10 @@
 #include <string.h>
 
 enum {
-    MAX_FILES   = 65536,
-    HEAD_BYTES  = 1 << 20, /* in which a trace is recognised */
-    GROUP_BYTES = 64,      /* of a group's name */
-    MAX_GROUPS  = 1 << 20
+    MAX_FILES  = 65536,
+    HEAD_BYTES = 1 << 20, /* in which a trace is recognised */
+    MAX_GROUPS = 1 << 20
 };
-
-/* A group as a file names it: one of several with that name, of which every rank is in one. */
-typedef struct named_group {
-    char      name[GROUP_BYTES];
-    uint32_t *ranks; /* in the arena, ascending; NULL: all */
-    uint32_t  n_ranks;
-} named_group;
-
-typedef struct group_list {
-    named_group *groups; /* owned */
-    size_t       n, capacity;
-} group_list;
 
 /* A node's dependencies in the file. */
 typedef struct need_range {
@@ -43,16 +30,16 @@ typedef struct need_range {
 
 /* One file while it is read. */
 typedef struct file_build {
-    struct load *l;
-    const char  *name;
-    cs_work     *nodes;  /* owned */
-    cs_work     *sorted; /* a copy, in the arena */
-    need_range  *ranges;
-    uint64_t    *deps;
-    size_t       n, nodes_capacity, ranges_capacity, n_deps, deps_capacity;
-    bool         has_data;      /* dependencies: those of control do not count then */
-    group_list   described;     /* in the file */
-    char (*names)[GROUP_BYTES]; /* of groups, by the numbers that nodes have */
+    struct load      *l;
+    const char       *name;
+    cs_work          *nodes;  /* owned */
+    cs_work          *sorted; /* a copy, in the arena */
+    need_range       *ranges;
+    uint64_t         *deps;
+    size_t            n, nodes_capacity, ranges_capacity, n_deps, deps_capacity;
+    bool              has_data;            /* dependencies: those of control do not count then */
+    cs_process_groups described;           /* in the file */
+    char (*names)[CS_PROCESS_GROUP_BYTES]; /* of groups, by the numbers that nodes have */
     size_t n_names, names_capacity;
 } file_build;
 
@@ -60,7 +47,7 @@ typedef struct file_build {
 typedef struct load {
     cs_execution_trace *trace;
     cs_work           **own;   /* [n_ranks] the nodes of each; in the arena */
-    group_list          given; /* by --groups */
+    cs_process_groups   given; /* by --groups */
     char              **paths; /* owned, each; [n] */
     bool               *in_folder;
     size_t              n, paths_capacity, flags_capacity;
@@ -75,175 +62,6 @@ static cs_status no_memory(cs_error *err)
 }
 
 /* ---- groups ---- */
-
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Add a group with the numbers that the scan has next, an array. */
-static cs_status add_group(load *l, group_list *list, const char *name, size_t length, cs_scan *s,
-                           const char *path, cs_error *err)
-{
-    uint32_t *ranks = NULL;
-    size_t    n = 0, capacity = 0;
-    int64_t   rank;
-    cs_status status = CS_OK;
-
-    while (status == CS_OK && cs_scan_element(s)) {
-        if (!cs_scan_integer(s, &rank) || rank < 0 || rank >= (int64_t)l->trace->n_ranks) {
-            status = CS_FAIL(err, CS_EINVAL, path, "group '%.*s': not a rank of 0 to %u",
-                             (int)length, name, l->trace->n_ranks - 1);
-        } else if (!cs_grow(&ranks, &capacity, n + 1, 16, sizeof *ranks)) {
-            status = no_memory(err);
-        } else {
-            ranks[n++] = (uint32_t)rank;
-        }
-    }
-    if (status == CS_OK && n > 1) {
-        qsort(ranks, n, sizeof *ranks, by_number);
-    }
-    for (size_t i = 1; i < n && status == CS_OK; i++) {
-        if (ranks[i] == ranks[i - 1]) {
-            status = CS_FAIL(err, CS_EINVAL, path, "group '%.*s': rank %u is there twice",
-                             (int)length, name, ranks[i]);
-        }
-    }
-    if (status == CS_OK &&
-        (length >= GROUP_BYTES ||
-         !cs_grow(&list->groups, &list->capacity, list->n + 1, 8, sizeof *list->groups))) {
-        status = length >= GROUP_BYTES
-                     ? CS_FAIL(err, CS_EINVAL, path, "a process group's name is too long")
-                     : no_memory(err);
-    }
-    if (status == CS_OK) {
-        named_group *g = &list->groups[list->n];
-        *g             = (named_group){.n_ranks = (uint32_t)n};
-        memcpy(g->name, name, length);
-        if (n > 0) {
-            g->ranks = CS_ARENA_NEW(&l->trace->arena, uint32_t, n);
-            status   = g->ranks != NULL ? CS_OK : no_memory(err);
-        }
-        if (status == CS_OK && n > 0) {
-            memcpy(g->ranks, ranks, n * sizeof *ranks);
-        }
-        list->n += status == CS_OK;
-    }
-    cs_free(ranks);
-    return status;
-}
-
-/* {"NAME": [0, 2, ..] or [[0, 2], [1, 3]], ..} */
-static cs_status read_groups_text(load *l, const char *path, const char *text, size_t length,
-                                  cs_error *err)
-{
-    cs_scan      s;
-    cs_scan_text key;
-
-    cs_scan_begin(&s, text, length);
-    if (!cs_scan_enter(&s, '{')) {
-        return CS_FAIL(err, CS_EPARSE, path,
-                       "accepted is an object of groups: {\"NAME\": [0, 2], ..}");
-    }
-    while (cs_scan_key(&s, &key)) {
-        cs_scan ahead = s;
-        bool    lists =
-            cs_scan_enter(&ahead, '[') && cs_scan_element(&ahead) && cs_scan_enter(&ahead, '[');
-        if (!cs_scan_enter(&s, '[')) {
-            return CS_FAIL(err, CS_EINVAL, path, "group '%.*s': accepted is a list of ranks",
-                           (int)(key.length < GROUP_BYTES ? key.length : GROUP_BYTES), key.text);
-        }
-        while (lists && cs_scan_element(&s)) {
-            if (cs_scan_enter(&s, '[')) {
-                CS_TRY(add_group(l, &l->given, key.text, key.length, &s, path, err));
-            }
-        }
-        if (!lists) {
-            CS_TRY(add_group(l, &l->given, key.text, key.length, &s, path, err));
-        }
-    }
-    return s.is_wrong ? CS_FAIL(err, CS_EPARSE, path, "malformed JSON") : CS_OK;
-}
-
-static cs_status read_groups(load *l, const char *path, cs_error *err)
-{
-    char  *text = NULL;
-    size_t length;
-
-    if (path == NULL) {
-        return CS_OK;
-    }
-    CS_TRY(cs_gzip_read(path, (size_t)64 << 20, &text, &length, err));
-    cs_status status = read_groups_text(l, path, text, length, err);
-    cs_free(text);
-    return status;
-}
-
-/* Groups in a node's inputs: a JSON array inside PyTorch's own words for a list of texts, in JSON
- * with another level of escapes: ["[{\"pg_name\": \"0\", \"ranks\": [0, 1]}]"]. */
-static cs_status describe_groups(file_build *f, cs_chakra_text values, cs_error *err)
-{
-    char        *text   = cs_calloc(values.length + 1, 1);
-    size_t       length = 0;
-    cs_scan      s;
-    cs_scan_text key, name = {0};
-    cs_status    status = CS_OK;
-
-    if (text == NULL) {
-        return no_memory(err);
-    }
-    for (size_t i = 0; i < values.length; i++) {
-        if (values.text[i] != '\\') {
-            text[length++] = values.text[i];
-        }
-    }
-    const char *from = strstr(text, "[{");
-    cs_scan_begin(&s, from != NULL ? from : "", from != NULL ? length - (size_t)(from - text) : 0);
-    bool is_list = from != NULL && strstr(text, "pg_name") != NULL && cs_scan_enter(&s, '[');
-    while (is_list && status == CS_OK && cs_scan_element(&s)) {
-        cs_scan ranks     = {0};
-        bool    has_ranks = false;
-        name              = (cs_scan_text){0};
-        if (!cs_scan_enter(&s, '{')) {
-            continue;
-        }
-        while (cs_scan_key(&s, &key)) {
-            if (cs_scan_is(key, "pg_name")) {
-                (void)cs_scan_string(&s, &name);
-            } else if (cs_scan_is(key, "ranks")) {
-                ranks     = s;
-                has_ranks = cs_scan_enter(&ranks, '[');
-                cs_scan_skip(&s);
-            } else {
-                cs_scan_skip(&s);
-            }
-        }
-        if (has_ranks && name.length > 0) {
-            status = add_group(f->l, &f->described, name.text, name.length, &ranks, f->name, err);
-        }
-    }
-    cs_free(text);
-    return status;
-}
-
-/* The group of that name that has the rank; NULL: none. */
-static const named_group *find_named(const group_list *list, const char *name, uint32_t rank,
-                                     bool *is_named_p)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        const named_group *g = &list->groups[i];
-        if (strcmp(g->name, name) != 0) {
-            continue;
-        }
-        *is_named_p = true;
-        if (g->ranks == NULL ||
-            bsearch(&rank, g->ranks, g->n_ranks, sizeof rank, by_number) != NULL) {
-            return g;
-        }
-    }
-    return NULL;
-}
 
 /* The number of the job's group with these ranks; added where it is new. */
 static cs_status intern_group(load *l, const uint32_t *ranks, uint32_t n, uint32_t *number_p,
@@ -277,12 +95,12 @@ static cs_status intern_group(load *l, const uint32_t *ranks, uint32_t n, uint32
 static cs_status group_of(const file_build *f, const char *name, uint32_t rank, uint32_t *number_p,
                           cs_error *err)
 {
-    load              *l        = f->l;
-    bool               is_named = false;
-    const named_group *g        = find_named(&l->given, name, rank, &is_named);
+    load                   *l        = f->l;
+    bool                    is_named = false;
+    const cs_process_group *g        = cs_process_groups_find(&l->given, name, rank, &is_named);
 
     if (g == NULL && !is_named) {
-        g = find_named(&f->described, name, rank, &is_named);
+        g = cs_process_groups_find(&f->described, name, rank, &is_named);
     }
     if (g == NULL && is_named) {
         return CS_FAIL(err, CS_EINVAL, f->name,
@@ -304,7 +122,7 @@ static cs_status group_of(const file_build *f, const char *name, uint32_t rank, 
 /* The number that nodes of this file have for a group's name. */
 static cs_status number_name(file_build *f, cs_chakra_text name, uint32_t *number_p, cs_error *err)
 {
-    if (name.length >= GROUP_BYTES) {
+    if (name.length >= CS_PROCESS_GROUP_BYTES) {
         return CS_FAIL(err, CS_EINVAL, f->name, "a process group's name is too long");
     }
     for (size_t i = f->n_names; i > 0; i--) {
@@ -318,7 +136,7 @@ static cs_status number_name(file_build *f, cs_chakra_text name, uint32_t *numbe
         !cs_grow(&f->names, &f->names_capacity, f->n_names + 1, 8, sizeof *f->names)) {
         return no_memory(err);
     }
-    memset(f->names[f->n_names], 0, GROUP_BYTES);
+    memset(f->names[f->n_names], 0, CS_PROCESS_GROUP_BYTES);
     if (name.length > 0) {
         memcpy(f->names[f->n_names], name.text, name.length);
     }
@@ -389,7 +207,8 @@ static cs_status read_work(file_build *f, const cs_chakra_node *node, cs_work *w
 {
     *work = (cs_work){.id = node->id, .duration_s = (double)node->duration_us * 1e-6};
     if (node->values.length > 0 && node->type <= CS_CHAKRA_METADATA) {
-        CS_TRY(describe_groups(f, node->values, err));
+        CS_TRY(cs_process_groups_describe(&f->described, node->values.text, node->values.length,
+                                          f->name, err));
     }
     if (node->type <= CS_CHAKRA_METADATA) {
         return CS_OK;
@@ -659,7 +478,7 @@ static cs_status finish(file_build *f, cs_execution *x, cs_error *err)
 static cs_status read_text(load *l, const char *text, size_t length, const char *name,
                            uint32_t rank, cs_error *err)
 {
-    file_build             f      = {.l = l, .name = name};
+    file_build             f = {.l = l, .name = name, .described = {.n_ranks = l->trace->n_ranks}};
     const cs_chakra_reader reader = {take_node, &f};
     cs_execution           x      = {0};
     cs_status              status = cs_chakra_read(text, length, name, &reader, err);
@@ -679,7 +498,7 @@ static cs_status read_text(load *l, const char *text, size_t length, const char 
     cs_free(f.ranges);
     cs_free(f.deps);
     cs_free(f.names);
-    cs_free(f.described.groups);
+    cs_process_groups_free(&f.described);
     return status;
 }
 
@@ -1142,7 +961,7 @@ static cs_status end_load(load *l, cs_execution_trace *t, cs_execution_trace *tr
     }
     cs_free(l->paths);
     cs_free(l->in_folder);
-    cs_free(l->given.groups);
+    cs_process_groups_free(&l->given);
     cs_text_free(&l->left_out);
     if (status == CS_OK) {
         *trace_p = *t;
@@ -1165,8 +984,9 @@ cs_status cs_execution_trace_load(const char *const *paths, size_t n, const char
     if (status == CS_OK) {
         status = set_ranks(&l, n_ranks, err);
     }
-    if (status == CS_OK) {
-        status = read_groups(&l, groups_path, err);
+    l.given.n_ranks = t.n_ranks;
+    if (status == CS_OK && groups_path != NULL) {
+        status = cs_process_groups_load(&l.given, groups_path, err);
     }
     for (size_t i = 0; i < l.n && status == CS_OK; i++) {
         status = load_file(&l, i, err);
