@@ -11,8 +11,8 @@ target_compile_options(cs_objects PRIVATE -fno-semantic-interposition)
 target_include_directories(cs_objects PRIVATE sim/include sim ${CMAKE_SOURCE_DIR})
 target_compile_definitions(cs_objects PRIVATE COLLSIM_MODULE_FOLDER="${COLLSIM_MODULE_FOLDER}"
   COLLSIM_FIGURES_HERE="${COLLSIM_FIGURES_HERE}" COLLSIM_FIGURES_INSTALLED="${COLLSIM_FIGURES_INSTALLED}")
-set(library_needs PkgConfig::collsim_jansson PkgConfig::collsim_sqlite3 PkgConfig::collsim_expat PkgConfig::collsim_zlib
-    GSL::gsl GSL::gslcblas Threads::Threads ${CMAKE_DL_LIBS} m)
+set(library_needs PkgConfig::collsim_jansson PkgConfig::collsim_sqlite3 PkgConfig::collsim_expat PkgConfig::collsim_yaml-0.1
+    PkgConfig::collsim_zlib GSL::gsl GSL::gslcblas Threads::Threads ${CMAKE_DL_LIBS} m)
 set(COLLSIM_GLPK_LINKS "")
 if(COLLSIM_GLPK_BUILT)
   set_source_files_properties(algorithms/adapcc/lp.c PROPERTIES

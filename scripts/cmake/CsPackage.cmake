@@ -22,7 +22,7 @@ network models, with late ranks and degraded NICs, verifies every schedule,
 and prints a proven lower bound beside every time. With the library, its
 headers and a module for Python.")
 set(CPACK_DEBIAN_COLLSIM_PACKAGE_RECOMMENDS "gnuplot-nox, graphviz")
-set(CPACK_DEBIAN_COLLSIM_PACKAGE_SUGGESTS "collsim-mpi, collsim-simgrid, collsim-ns3, python3, python3-pandas, libgsl-dev, libjansson-dev, libsqlite3-dev, libexpat1-dev, zlib1g-dev, libglpk-dev")
+set(CPACK_DEBIAN_COLLSIM_PACKAGE_SUGGESTS "collsim-mpi, collsim-simgrid, collsim-ns3, python3, python3-pandas, libgsl-dev, libjansson-dev, libsqlite3-dev, libexpat1-dev, libyaml-dev, zlib1g-dev, libglpk-dev")
 set(CPACK_DEBIAN_COLLSIM_PACKAGE_CONTROL_EXTRA
   ${CMAKE_SOURCE_DIR}/scripts/cmake/deb/triggers ${CMAKE_SOURCE_DIR}/scripts/cmake/deb/postrm)
 foreach(part mpi ${simulators})

@@ -3,7 +3,7 @@
 # Installs Debian packages that are missing; to be sourced. It says what it does, does nothing
 # when everything is there, and needs root or sudo only when something is missing.
 
-PACKAGES_BUILD="gcc libc6-dev make cmake ninja-build pkg-config libgsl-dev libjansson-dev libsqlite3-dev libexpat1-dev zlib1g-dev"
+PACKAGES_BUILD="gcc libc6-dev make cmake ninja-build pkg-config libgsl-dev libjansson-dev libsqlite3-dev libexpat1-dev libyaml-dev zlib1g-dev"
 PACKAGES_OPTIONAL="node-d3 libglpk-dev libmicrohttpd-dev libopenmpi-dev g++ libsimgrid-dev libns3-dev"
 PACKAGES_SITE="python3 pandoc mandoc gnuplot-nox graphviz"
 PACKAGES_TEST="python3-jsonschema libcriterion-dev clang libclang-rt-dev clang-format clang-tidy shellcheck openmpi-bin chromium chromium-driver python3-selenium $PACKAGES_SITE $PACKAGES_OPTIONAL"
