@@ -5,12 +5,14 @@
  * device, towards the socket) and one down; for each NIC one out and one in; one for each
  * ordered pair of sockets; one for each ordered pair of GPUs, used where NVLinks differ. A device
  * reaches another by the switch that they share, else by their sockets. The network between the
- * NICs is a crossbar.
+ * NICs is a crossbar, or a graph of switches, whose links follow those of the servers.
  */
 #include "base/arena.h"
+#include "cs/graph.h"
 #include "cs/machine.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* What the routes need of one kind of server. */
 typedef struct server_kind {
@@ -26,6 +28,8 @@ typedef struct site_data {
     uint32_t    first_tail; /* server; UINT32_MAX: no tail */
     uint32_t    g;
     bool        pairs_differ; /* NVLinks of a pair are links of their own */
+    uint32_t    n_inside;     /* links of the servers */
+    cs_topology network;      /* a graph between the NICs; without a kind: a crossbar */
 } site_data;
 
 static const server_kind *kind_of(const site_data *d, uint32_t server)
@@ -60,7 +64,9 @@ static uint32_t inside(const server_kind *k, uint32_t base, const cs_device *fro
     return n;
 }
 
-static uint32_t over_network(const site_data *d, uint32_t src, uint32_t dst, uint32_t *links)
+/* The i-th path from NIC to NIC and all that lies before and behind it. */
+static uint32_t over_network(const site_data *d, const cs_cluster *cluster, uint32_t src,
+                             uint32_t dst, uint32_t path, uint32_t *links)
 {
     uint32_t           from = src / d->g, to = dst / d->g, i = src % d->g, j = dst % d->g, n = 0;
     const server_kind *a = kind_of(d, from), *b = kind_of(d, to);
@@ -71,21 +77,27 @@ static uint32_t over_network(const site_data *d, uint32_t src, uint32_t dst, uin
     n          = inside(a, x, &a->machine->gpus[i], a->gpus + 2 * i, &a->machine->nics[out],
                         a->nic_pcie + 2 * out + 1, links, n);
     links[n++] = x + a->wires + 2 * out;
+    if (d->network.kind != NULL) {
+        uint32_t end = n + d->network.kind->path(&d->network, cluster, src, dst, CS_NIC, path,
+                                                 links + n);
+        for (; n < end; n++) {
+            links[n] += d->n_inside;
+        }
+    }
     links[n++] = y + b->wires + 2 * in + 1;
     return inside(b, y, &b->machine->nics[in], b->nic_pcie + 2 * in, &b->machine->gpus[j],
                   b->gpus + 2 * j + 1, links, n);
 }
 
-static uint32_t site_route(const cs_topology *topology, const cs_cluster *cluster, uint32_t src,
-                           uint32_t dst, uint32_t fabric, uint32_t *links)
+static uint32_t site_path(const cs_topology *topology, const cs_cluster *cluster, uint32_t src,
+                          uint32_t dst, uint32_t fabric, uint32_t path, uint32_t *links)
 {
     const site_data   *d = topology->data;
     const server_kind *k = kind_of(d, src / d->g);
     uint32_t           i = src % d->g, j = dst % d->g, base = first_link(d, src / d->g);
 
-    (void)cluster;
     if (fabric == CS_NIC) {
-        return over_network(d, src, dst, links);
+        return over_network(d, cluster, src, dst, path, links);
     }
     if (k->machine->nvswitch_Bps > 0) {
         return 0;
@@ -97,6 +109,20 @@ static uint32_t site_route(const cs_topology *topology, const cs_cluster *cluste
     }
     return inside(k, base, &k->machine->gpus[i], k->gpus + 2 * i, &k->machine->gpus[j],
                   k->gpus + 2 * j + 1, links, 0);
+}
+
+static uint32_t site_route(const cs_topology *topology, const cs_cluster *cluster, uint32_t src,
+                           uint32_t dst, uint32_t fabric, uint32_t *links)
+{
+    return site_path(topology, cluster, src, dst, fabric, 0, links);
+}
+
+static uint32_t site_n_paths(const cs_topology *topology, const cs_cluster *cluster, uint32_t src,
+                             uint32_t dst, uint32_t fabric)
+{
+    const site_data *d = topology->data;
+
+    return fabric == CS_NIC ? cs_topology_n_paths(&d->network, cluster, src, dst, CS_NIC) : 1;
 }
 
 /* The NICs of one GPU work as one, the first of them (set_links()). */
@@ -127,8 +153,7 @@ static cs_status site_check(const cs_topology *topology, const cs_cluster *clust
 {
     const site_data *d = topology->data;
 
-    if (d->g != cluster->gpus_per_server ||
-        topology->n_links != first_link(d, cs_n_servers(cluster))) {
+    if (d->g != cluster->gpus_per_server || d->n_inside != first_link(d, cs_n_servers(cluster))) {
         return CS_FAIL(err, CS_EINVAL, "cluster.topology",
                        "is for servers of %u GPUs, the cluster has others", d->g);
     }
@@ -140,7 +165,7 @@ static cs_status site_check(const cs_topology *topology, const cs_cluster *clust
                            cs_n_servers(cluster));
         }
     }
-    return CS_OK;
+    return d->network.kind != NULL ? d->network.kind->check(&d->network, cluster, err) : CS_OK;
 }
 
 static void name_of_device(const server_kind *k, uint32_t g, uint32_t link, uint32_t server,
@@ -180,6 +205,10 @@ static void site_link_name(const cs_topology *topology, uint32_t link, char *tex
     const site_data *d      = topology->data;
     uint32_t         server = link / d->kinds[0].n_links;
 
+    if (link >= d->n_inside) {
+        d->network.kind->link_name(&d->network, link - d->n_inside, text, text_bytes);
+        return;
+    }
     if (server >= d->first_tail) {
         server = d->first_tail + (link - first_link(d, d->first_tail)) / d->kinds[1].n_links;
     }
@@ -193,6 +222,15 @@ static const cs_topology_kind site_kind = {
     .route     = site_route,
     .link_name = site_link_name,
     .nic_links = site_nic_links,
+};
+static const cs_topology_kind networked_kind = {
+    .name      = "servers and switches",
+    .check     = site_check,
+    .route     = site_route,
+    .link_name = site_link_name,
+    .nic_links = site_nic_links,
+    .n_paths   = site_n_paths,
+    .path      = site_path,
 };
 
 static void set_links(const server_kind *k, uint32_t g, cs_link *links)
@@ -320,6 +358,42 @@ static cs_status describe(const cs_site *site, const cs_cluster *cluster, cs_are
     return CS_OK;
 }
 
+/* The switches that a cluster's NICs lead to, and the links between them, as a graph. */
+static cs_status make_network(const cs_site_network *net, const cs_cluster *cluster,
+                              cs_arena *arena, site_data *d, cs_error *err)
+{
+    cs_graph *g  = CS_ARENA_NEW(arena, cs_graph, 1);
+    uint32_t *at = CS_ARENA_NEW(arena, uint32_t, cluster->n_ranks);
+
+    if (cs_n_servers(cluster) > net->n_servers) {
+        return CS_FAIL(err, CS_EINVAL, "cluster.topology",
+                       "joins %u servers: for %u it has no network", net->n_servers,
+                       cs_n_servers(cluster));
+    }
+    if (g == NULL || at == NULL) {
+        return CS_NO_MEMORY(err, "a topology");
+    }
+    *g = (cs_graph){.arena = arena, .name = "switches", .n_ranks = cluster->n_ranks};
+    for (uint32_t v = 0; v < net->n_switches; v++) {
+        if (cs_graph_vertex(g, false, "%s", net->names[v]) == CS_NO_VERTEX) {
+            return CS_NO_MEMORY(err, "a topology");
+        }
+    }
+    for (uint32_t i = 0; i < net->n_links; i++) {
+        const cs_switch_link *l = &net->links[i];
+        if (cs_graph_duplex(g, l->from, l->to, 1, l->link) != CS_OK) {
+            return CS_NO_MEMORY(err, "a topology");
+        }
+    }
+    for (uint32_t r = 0; r < cluster->n_ranks; r++) {
+        const cs_nic_choice *nics = &kind_of(d, r / d->g)->nics;
+        uint32_t             gpu  = r % d->g;
+        at[r] = nics->count[gpu] > 0 ? net->at[r / d->g][nics->order[nics->first[gpu]]] : 0;
+    }
+    g->attach[CS_NIC] = at;
+    return cs_graph_finish(g, &d->network, err);
+}
+
 cs_status cs_site_links(const cs_site *site, const cs_cluster *cluster, cs_arena *arena,
                         cs_topology *topology, cs_error *err)
 {
@@ -330,7 +404,9 @@ cs_status cs_site_links(const cs_site *site, const cs_cluster *cluster, cs_arena
         return CS_NO_MEMORY(err, "a topology");
     }
     *topology = (cs_topology){0};
-    if (!d->pairs_differ && d->first_tail == UINT32_MAX &&
+    if (site->network != NULL) {
+        CS_TRY(make_network(site->network, cluster, arena, d, err));
+    } else if (!d->pairs_differ && d->first_tail == UINT32_MAX &&
         !has_limits(&d->kinds[0], d->g, servers)) {
         return CS_OK;
     }
@@ -339,7 +415,8 @@ cs_status cs_site_links(const cs_site *site, const cs_cluster *cluster, cs_arena
         return CS_FAIL(err, CS_EINVAL, "cluster.topology",
                        "%u servers have more than 2^24 links: fewer are accepted", servers);
     }
-    uint32_t n_links = first_link(d, servers);
+    d->n_inside      = first_link(d, servers);
+    uint32_t n_links = d->n_inside + d->network.n_links;
     cs_link *links   = CS_ARENA_NEW(arena, cs_link, n_links);
     if (links == NULL) {
         return CS_NO_MEMORY(err, "%u links", n_links);
@@ -347,6 +424,11 @@ cs_status cs_site_links(const cs_site *site, const cs_cluster *cluster, cs_arena
     for (uint32_t s = 0; s < servers; s++) {
         set_links(kind_of(d, s), d->g, links + first_link(d, s));
     }
-    *topology = (cs_topology){&site_kind, n_links, links, 12, d};
+    bool is_crossbar = d->network.kind == NULL;
+    if (!is_crossbar && d->network.n_links > 0) {
+        memcpy(links + d->n_inside, d->network.links, d->network.n_links * sizeof *links);
+    }
+    *topology = (cs_topology){is_crossbar ? &site_kind : &networked_kind, n_links, links,
+                              12 + d->network.max_route, d};
     return CS_OK;
 }

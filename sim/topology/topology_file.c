@@ -5,6 +5,8 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "input/locate.h"
+#include "input/yaml.h"
+#include "topology/infragraph.h"
 #include "topology/machine_build.h"
 #include "topology/topology_json.h"
 
@@ -35,29 +37,59 @@ static cs_status read_xml(const char *text, size_t length, const char *input, cs
                        root->name);
 }
 
-/* A server becomes a site; any other kind stays a tree. */
+/* Says where in a text a value is, or its key. */
+typedef void locate_value(const char *text, size_t length, const char *path, bool wants_key,
+                          int *line_p, int *column_p);
+
+/* What a reading found wrong in a text, with the place. */
+static cs_status refuse_value(cs_reading *r, const char *text, size_t length, const char *input,
+                              locate_value *locate, cs_error *err)
+{
+    int line = 0, column = 0;
+
+    if (cs_reading_failed(r)) {
+        locate(text, length, r->error.where, r->key_is_wrong, &line, &column);
+        cs_error_locate(&r->error, input, line, column);
+        if (err != NULL) {
+            *err = r->error;
+        }
+    }
+    return r->error.status;
+}
+
+/* A server or an infrastructure becomes a site; any other kind stays a tree. */
 static cs_status read_json(const char *text, size_t length, const char *input, cs_arena *arena,
                            cs_topology_file *file, cs_error *err)
 {
-    cs_reading r    = {.arena = arena};
-    int        line = 0, column = 0;
+    cs_reading r = {.arena = arena};
 
-    file->format     = CS_FORMAT_JSON;
-    cs_status status = cs_tree_parse(text, length, input, &file->tree, err);
-    if (status != CS_OK || !cs_is_server(file->tree)) {
-        return status;
-    }
+    file->format = CS_FORMAT_JSON;
+    CS_TRY(cs_tree_parse(text, length, input, &file->tree, err));
     cs_place root = cs_place_root(file->tree);
-    cs_read_server(&r, &root, &file->site);
+    if (cs_is_infragraph(file->tree)) {
+        file->format = CS_FORMAT_INFRAGRAPH;
+        cs_infragraph_read(&r, &root, &file->site);
+    } else if (cs_is_server(file->tree)) {
+        cs_read_server(&r, &root, &file->site);
+    } else {
+        return CS_OK;
+    }
     cs_topology_file_close(file);
-    if (cs_reading_failed(&r)) {
-        cs_locate(text, length, r.error.where, r.key_is_wrong, &line, &column);
-        cs_error_locate(&r.error, input, line, column);
-    }
-    if (cs_reading_failed(&r) && err != NULL) {
-        *err = r.error;
-    }
-    return r.error.status;
+    return refuse_value(&r, text, length, input, cs_locate, err);
+}
+
+static cs_status read_yaml(const char *text, size_t length, const char *input, cs_arena *arena,
+                           cs_topology_file *file, cs_error *err)
+{
+    cs_reading r    = {.arena = arena};
+    json_t    *tree = NULL;
+
+    file->format = CS_FORMAT_INFRAGRAPH;
+    CS_TRY(cs_yaml_parse(text, length, input, &tree, err));
+    cs_place root = cs_place_root(tree);
+    cs_infragraph_read(&r, &root, &file->site);
+    json_decref(tree);
+    return refuse_value(&r, text, length, input, cs_yaml_locate, err);
 }
 
 /* A pasted text may begin with a tag, too. */
@@ -85,6 +117,9 @@ cs_status cs_topology_file_parse(const char *text, size_t length, const char *in
     if (*p == '{') {
         return read_json(text, length, input, arena, file, err);
     }
+    if (cs_begins_infragraph(p)) {
+        return read_yaml(text, length, input, arena, file, err);
+    }
     if (strlen(text) == length && strstr(p, "GPU0") != NULL) {
         file->format       = CS_FORMAT_SMI;
         status             = cs_smi_parse(text, input, arena, &machine, err);
@@ -93,7 +128,7 @@ cs_status cs_topology_file_parse(const char *text, size_t length, const char *in
     }
     status = CS_FAIL(err, CS_EPARSE, "",
                      "is no topology: accepted are NCCL's and SimGrid's XML, the matrix of "
-                     "'nvidia-smi topo -m' and JSON");
+                     "'nvidia-smi topo -m', InfraGraph's YAML and JSON");
     cs_error_locate(err, input, 0, 0);
     return status;
 }
@@ -189,6 +224,7 @@ const char *cs_topology_format_name(cs_topology_format format)
     case CS_FORMAT_NCCL: return "NCCL topology XML";
     case CS_FORMAT_SMI: return "matrix of nvidia-smi topo -m";
     case CS_FORMAT_SIMGRID: return "SimGrid platform XML";
+    case CS_FORMAT_INFRAGRAPH: return "InfraGraph";
     case CS_FORMAT_JSON: break;
     }
     return "JSON";

@@ -2,8 +2,8 @@
 /* topology/topology_file.h -- a file that describes a topology, whatever its format.
  *
  * Told apart by their contents: NCCL's topology XML (<system>), SimGrid's platform XML
- * (<platform>), the matrix of `nvidia-smi topo -m` (GPU0 is somewhere in it), and an object in JSON
- * with the keys of "cluster.topology".
+ * (<platform>), the matrix of `nvidia-smi topo -m` (GPU0 is somewhere in it), InfraGraph's YAML or
+ * JSON (it begins with one of its keys), and an object in JSON with the keys of "cluster.topology".
  */
 #ifndef CS_TOPOLOGY_TOPOLOGY_FILE_H
 #define CS_TOPOLOGY_TOPOLOGY_FILE_H
@@ -20,12 +20,13 @@ typedef enum cs_topology_format {
     CS_FORMAT_NCCL,
     CS_FORMAT_SMI,
     CS_FORMAT_SIMGRID,
+    CS_FORMAT_INFRAGRAPH,
     CS_FORMAT_JSON,
 } cs_topology_format;
 
 typedef struct cs_topology_file {
     cs_topology_format    format;
-    cs_site               site;        /* preset, NCCL, nvidia-smi */
+    cs_site               site;        /* preset, NCCL, nvidia-smi, InfraGraph */
     const cs_route_table *routes;      /* SimGrid */
     json_t               *tree;        /* JSON; owned */
     uint64_t              fingerprint; /* of the text; 0: a preset */

@@ -115,15 +115,33 @@ cs_status cs_machine_choose_nics(const cs_machine *machine, uint32_t g, struct c
 cs_status cs_machine_describe(const cs_machine *machine, uint32_t g, bool is_network,
                               struct cs_arena *arena, cs_machine_ports *ports);
 
+/* A link between two switches, each way. */
+typedef struct cs_switch_link {
+    uint32_t from, to;
+    cs_link  link; /* of one way */
+} cs_switch_link;
+
+/* The switches between the NICs of servers. */
+typedef struct cs_site_network {
+    uint32_t               n_servers, n_switches, n_links;
+    const char *const     *names; /* [n_switches] */
+    const cs_switch_link  *links; /* [n_links] */
+    const uint32_t *const *at;    /* [n_servers][n_nics]: the switch that a NIC leads to */
+} cs_site_network;
+
 /* Servers of one kind, or of two: from server `first_tail` on `tail`. */
 typedef struct cs_site {
-    const cs_machine *machine, *tail; /* tail: NULL, or as many GPUs */
-    uint32_t          n_servers;      /* by default */
-    uint32_t          first_tail;
+    const cs_machine      *machine, *tail; /* tail: NULL, or as many GPUs */
+    uint32_t               n_servers;      /* by default */
+    uint32_t               first_tail;
+    const cs_site_network *network; /* NULL: a crossbar between the NICs */
 } cs_site;
 
-/* The inner links of the first GPUs of the cluster's servers in `topology` (memory of the arena);
- * topology->kind is NULL where the ports alone tell everything. O(servers * gpus^2). */
+/* The inner links of the first GPUs of the cluster's servers, and those of the network, in
+ * `topology` (memory of the arena); topology->kind is NULL where the ports alone tell everything.
+ * More servers than the network joins are refused. Ways through the network are a graph's
+ * (cs/graph.h); a GPU of several NICs enters it at the switch of the first one. O(servers * gpus^2),
+ * and a graph's. */
 cs_status cs_site_links(const cs_site *site, const cs_cluster *cluster, struct cs_arena *arena,
                         cs_topology *topology, cs_error *err);
 
