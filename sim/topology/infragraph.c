@@ -135,7 +135,7 @@ static void add_link(network *n, uint32_t from, uint32_t to, const cs_ig_link *l
     bool   is_assumed = link->rate_Bps <= 0;
     double latency_s  = link->has_latency ? link->latency_s : 0;
 
-    n->notes->rates[CS_RATE_NIC] += is_assumed;
+    n->notes->uplinks += is_assumed;
     n->links[n->n_links++] = (cs_switch_link){
         from, to, {is_assumed ? CS_ASSUMED_NIC_BPS : link->rate_Bps, latency_s, false}};
 }
@@ -294,17 +294,22 @@ static void note_rates(cs_ig_notes *notes)
     cs_machine_notes *said = &notes->said;
     static const char why[] = "links without a rate";
 
-    if (notes->rates[CS_RATE_NVLINK] > 0) {
-        cs_machine_assume(said, CS_RATE_NVLINK, why,
-                          "25 GB/s a link of two GPUs or 450 GB/s a GPU at its switches");
+    if (notes->nvlinks > 0) {
+        cs_machine_assume(said, CS_RATE_NVLINK, why, "25 GB/s a link of two GPUs");
     }
-    if (notes->rates[CS_RATE_NIC] > 0) {
-        cs_machine_assume(said, CS_RATE_NIC, why, "200 Gb/s a NIC and between switches");
+    if (notes->nvswitches > 0) {
+        cs_machine_assume(said, CS_RATE_NVLINK, why, "450 GB/s a GPU at its switches");
     }
-    if (notes->rates[CS_RATE_PCIE] > 0) {
+    if (notes->nic_wires > 0) {
+        cs_machine_assume(said, CS_RATE_NIC, why, "200 Gb/s a NIC");
+    }
+    if (notes->uplinks > 0) {
+        cs_machine_assume(said, CS_RATE_NIC, why, "200 Gb/s between switches");
+    }
+    if (notes->pcie > 0) {
         cs_machine_assume(said, CS_RATE_PCIE, why, "31.5 GB/s PCIe (4.0 x16)");
     }
-    if (notes->rates[CS_RATE_SOCKETS] > 0) {
+    if (notes->sockets > 0) {
         cs_machine_assume(said, CS_RATE_SOCKETS,
                           notes->no_sockets ? "CPUs that nothing joins" : why,
                           "60 GB/s between sockets");
@@ -325,9 +330,9 @@ static void note_left_out(const cs_ig_file *f, cs_ig_notes *notes)
         const char *what;
     } parts[] = {
         {notes->nics, "NICs without a link to the network"},
-        {notes->pairs, "links of two GPUs, beside their switches"},
-        {notes->latencies, "latencies of links inside servers (the start-up times stand for them)"},
-        {notes->inner, "insides of switches"},
+        {notes->pairs, "links of two GPUs beside their switches"},
+        {notes->latencies, "latencies of PCIe"},
+        {notes->inner, "links inside switches"},
         {f->n_unknown, "instances of devices that are not in the file"},
         {f->n_annotations, "annotations"},
     };
@@ -338,8 +343,8 @@ static void note_left_out(const cs_ig_file *f, cs_ig_notes *notes)
     }
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (parts[i].count > 0) {
-            cs_text_add(&notes->said.text, "%s%u %s", any ? ", " : "left out: ", parts[i].count,
-                        parts[i].what);
+            cs_text_add(&notes->said.text, "%s%s (%u)", any ? ", " : "left out: ", parts[i].what,
+                        parts[i].count);
             any = true;
         }
     }
@@ -355,18 +360,17 @@ static void note_readings(cs_ig_notes *notes)
         uint32_t    count;
         const char *what;
     } parts[] = {
-        {notes->transfers, "links in GT/s: taken as PCIe of 16 lanes"},
-        {notes->partial, "pairs of GPUs without a link of their own: they meet over PCIe"},
-        {notes->loose, "GPUs and NICs that nothing joins to a CPU: taken to be at the first one"},
-        {notes->wires, "NICs with several links to the network: their rates are added, at the first "
-                       "one's switch"},
-        {notes->spread, "GPUs whose NICs lead to several switches: all they send enters at the first "
-                        "one's"},
+        {notes->transfers, "links in GT/s are taken as PCIe of 16 lanes"},
+        {notes->partial, "pairs of GPUs without a link of their own meet over PCIe"},
+        {notes->loose, "GPUs and NICs that nothing joins to a CPU are taken to be at the first one"},
+        {notes->wires, "NICs with several links to the network have the sum of their rates, at the "
+                       "first one's switch"},
+        {notes->spread, "GPUs whose NICs lead to several switches send over the first one's"},
     };
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (parts[i].count > 0) {
-            cs_text_add(&notes->said.text, "%u %s\n", parts[i].count, parts[i].what);
+            cs_text_add(&notes->said.text, "%s (%u)\n", parts[i].what, parts[i].count);
         }
     }
 }

@@ -21,10 +21,10 @@ bool cs_begins_infragraph(const char *text);
  * value. What the site points to is the reading's arena's. */
 void cs_infragraph_read(cs_reading *r, const cs_place *root, cs_site *site);
 
-/* Write the first `n_servers` servers of a site and what joins them. CS_ENOTSUP: a part of it has
- * no place in the format, and which. The caller owns the tree (json_decref). */
-cs_status cs_infragraph_write(const cs_site *site, uint32_t n_servers, const char *name,
-                              json_t **tree_p, cs_error *err);
+/* Write the first `n_servers` servers of a site and what joins them, as YAML or JSON, so that they
+ * read back as the same. CS_ENOTSUP: a part has no place in the format, and which. */
+cs_status cs_infragraph_write(const cs_site *site, uint32_t n_servers, const char *name, bool as_json,
+                              cs_text *out, cs_error *err);
 
 /* ---- between the steps ---- */
 
@@ -85,7 +85,7 @@ typedef struct cs_ig_file {
 typedef struct cs_ig_notes {
     cs_machine_notes said;
     cs_text          parts;     /* components that are left out, "8 storage, 1 bmc" */
-    uint32_t         rates[CS_RATES]; /* links without a rate that are in use */
+    uint32_t         pcie, nvlinks, nvswitches, nic_wires, uplinks, sockets; /* without a rate */
     uint32_t         latencies; /* of links inside servers, left out */
     uint32_t         transfers; /* PCIe links in GT/s, taken as 16 lanes */
     uint32_t         pairs;     /* links of pairs of GPUs beside NVSwitches, left out */

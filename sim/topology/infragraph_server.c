@@ -318,7 +318,6 @@ static void measure_up(server *s, uint32_t node, uint32_t top, cs_device *d)
     }
     d->is_pcie_assumed = !isfinite(rate_Bps);
     d->pcie_Bps        = d->is_pcie_assumed ? CS_ASSUMED_PCIE_BPS : rate_Bps;
-    s->notes->rates[CS_RATE_PCIE] += d->is_pcie_assumed;
 }
 
 /* GPUs and NICs that are joined directly are near to each other: the bridge is a number that they
@@ -386,7 +385,7 @@ static void place_sockets(server *s)
         }
     }
     s->notes->no_sockets |= n > 1 && !is_joined;
-    s->notes->rates[CS_RATE_SOCKETS] += n > 1 && !isfinite(rate_Bps);
+    s->notes->sockets += n > 1 && !isfinite(rate_Bps);
     s->machine->socket_Bps    = isfinite(rate_Bps) ? rate_Bps : CS_ASSUMED_SOCKET_BPS;
     s->machine->cross_alpha_s = has_latency ? latency_s : s->machine->cross_alpha_s;
 }
@@ -428,7 +427,7 @@ static void place_switches(server *s)
         w->socket = s->parent[i] != NO_NODE ? s->number[s->parent[i]] : 0;
         w->uplink_Bps        = is_assumed ? CS_ASSUMED_PCIE_BPS : s->up_Bps[i];
         w->is_uplink_assumed = is_assumed;
-        s->notes->rates[CS_RATE_PCIE] += is_assumed;
+        s->notes->pcie += is_assumed;
         s->notes->latencies += s->up_s[i] > 0;
     }
 }
@@ -469,6 +468,10 @@ static void place_devices(server *s)
         place_device(s, s->nics[i], &m->nics[i]);
     }
     join_directly(s);
+    for (uint32_t i = 0; i < m->n_gpus + m->n_nics; i++) {
+        const cs_device *d = i < m->n_gpus ? &m->gpus[i] : &m->nics[i - m->n_gpus];
+        s->notes->pcie += d->is_pcie_assumed;
+    }
 }
 
 /* The wires of the NICs. What a NIC adds to a message at its wire is half of what its start-up takes,
@@ -484,7 +487,7 @@ static void wire_nics(server *s)
         cs_device        *d = &m->nics[i];
         d->is_wire_assumed  = w == NULL || !w->is_there || w->is_assumed;
         d->wire_Bps         = d->is_wire_assumed ? CS_ASSUMED_NIC_BPS : w->rate_Bps;
-        s->notes->rates[CS_RATE_NIC] += d->is_wire_assumed;
+        s->notes->nic_wires += d->is_wire_assumed;
         if (w != NULL && w->has_latency) {
             is_said   = true;
             latency_s = fmax(latency_s, w->latency_s);
@@ -530,7 +533,7 @@ static void add_own(server *s, own_links *o)
                                &s->machine->nvlink_Bps[(size_t)s->number[b] * g + s->number[a]]};
             o->n_pairs += *pair[0] <= 0;
             o->n_edges++;
-            s->notes->rates[CS_RATE_NVLINK] += link->rate_Bps <= 0;
+            s->notes->nvlinks += link->rate_Bps <= 0;
             for (int way_back = 0; way_back < 2; way_back++) {
                 *pair[way_back] += link->rate_Bps > 0 ? link->rate_Bps : CS_ASSUMED_NVLINK_BPS;
             }
@@ -575,7 +578,7 @@ static void use_switches(server *s, const own_links *o)
     }
     m->nvswitch_Bps = o->is_assumed ? CS_ASSUMED_NVSWITCH_BPS : least_Bps;
     m->nvlink_Bps   = NULL;
-    s->notes->rates[CS_RATE_NVLINK] += o->is_assumed;
+    s->notes->nvswitches += o->is_assumed;
     s->notes->pairs += o->n_edges;
     m->nvlink_alpha_s = o->has_latency ? 2 * o->latency_s : m->nvlink_alpha_s;
 }
@@ -614,6 +617,10 @@ static void read_own_links(server *s)
 static void add_left_out(server *s)
 {
     const cs_ig_node *nodes = s->device->nodes;
+
+    for (size_t i = 0; i < s->device->edges.n; i++) {
+        s->notes->transfers += s->device->edges.list[i].link->in_transfers;
+    }
 
     for (uint32_t i = 0; i < s->n; i++) {
         uint32_t count = 0, first = i;
