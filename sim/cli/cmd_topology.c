@@ -57,7 +57,7 @@ static cs_status write_infragraph(const request *q, const cs_topology_view *view
                        "infragraph is written of whole servers: accepted are multiples of %u ranks",
                        view->site->machine->n_gpus);
     }
-    return cs_infragraph_write(view->site, cs_n_servers(view->cluster), q->name,
+    return cs_infragraph_write(view->site, cs_n_servers(view->cluster),
                                q->out != NULL && cs_ends_in(q->out, ".json"), text, err);
 }
 

@@ -425,11 +425,11 @@ void cs_yaml_locate(const char *text, size_t length, const char *path, bool want
                     int *column_p)
 {
     cs_error ignored = {0};
-    cs_path  steps;
+    cs_path  steps   = {.n_steps = 0}; /* the root */
     composer c    = {.input = "", .err = &ignored, .wants_key = wants_key, .line = 1, .column = 1};
     json_t  *tree = NULL;
 
-    if (cs_path_parse(path, &steps, &ignored) == CS_OK) {
+    if (*path == '\0' || cs_path_parse(path, &steps, &ignored) == CS_OK) {
         c.sought = &steps;
         (void)!compose_text(&c, text, length, &tree);
         json_decref(tree);

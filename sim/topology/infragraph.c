@@ -375,7 +375,7 @@ static void note_readings(cs_ig_notes *notes)
     }
 }
 
-static void add_notes(network *n)
+static void add_notes(network *n, const cs_site *site)
 {
     cs_ig_notes *notes = n->notes;
     cs_error     wrong = {0};
@@ -383,9 +383,9 @@ static void add_notes(network *n)
     note_rates(notes);
     note_left_out(n->file, notes);
     note_readings(notes);
-    if (n->n_switches > 0 && n->has_wires) {
-        cs_text_add(&notes->said.text, "network: %u switches, %u links between them\n", n->n_switches,
-                    n->n_links);
+    if (site->network != NULL) {
+        cs_text_add(&notes->said.text, "network: switches (%u), links between them (%u)\n",
+                    site->network->n_switches, site->network->n_links);
     }
     if (notes->parts.failed ||
         cs_machine_note(n->machines[0], &notes->said, n->r->arena, &wrong) != CS_OK) {
@@ -421,7 +421,7 @@ void cs_infragraph_read(cs_reading *r, const cs_place *root, cs_site *site)
         fill_site(&n, site);
     }
     if (!cs_reading_failed(r)) {
-        add_notes(&n);
+        add_notes(&n, site);
     }
     cs_machine_notes_free(&notes.said);
     cs_text_free(&notes.parts);

@@ -23,8 +23,8 @@ void cs_infragraph_read(cs_reading *r, const cs_place *root, cs_site *site);
 
 /* Write the first `n_servers` servers of a site and what joins them, as YAML or JSON, so that they
  * read back as the same. CS_ENOTSUP: a part has no place in the format, and which. */
-cs_status cs_infragraph_write(const cs_site *site, uint32_t n_servers, const char *name, bool as_json,
-                              cs_text *out, cs_error *err);
+cs_status cs_infragraph_write(const cs_site *site, uint32_t n_servers, bool as_json, cs_text *out,
+                              cs_error *err);
 
 /* ---- between the steps ---- */
 

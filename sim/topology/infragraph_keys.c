@@ -264,9 +264,9 @@ static const cs_field device_fields[] = {
     SKIPPED("description"),
     CS_KEY_LIST(device_keys, components, n_components, "components", a_component, .is_required = true,
                 .max = MOST_COMPONENTS),
-    CS_KEY_LIST(device_keys, links, n_links, "links", a_link, .max = MOST_LINKS),
-    CS_KEY_LIST(device_keys, edges, n_edges, "edges", an_inner_edge, .help = "between components"),
-    CS_KEY_LIST(device_keys, connections, n_connections, "connections", a_connection, .help = "a line for each"),
+    CS_KEY_LIST(device_keys, links, n_links, "links", a_link, .max = MOST_LINKS, .has_null = true),
+    CS_KEY_LIST(device_keys, edges, n_edges, "edges", an_inner_edge, .help = "between components", .has_null = true),
+    CS_KEY_LIST(device_keys, connections, n_connections, "connections", a_connection, .help = "a line for each", .has_null = true),
     CS_FIELD_END,
 };
 static const cs_field instance_fields[] = {
@@ -282,10 +282,10 @@ static const cs_field an_instance[] = {{.type = CS_FIELD_OBJECT, .fields = insta
 static const cs_field infra_fields[] = {
     SKIPPED("name"), SKIPPED("description"),
     CS_KEY_LIST(infra_keys, devices, n_devices, "devices", a_device, .is_required = true, .max = MOST_DEVICES),
-    CS_KEY_LIST(infra_keys, links, n_links, "links", a_link, .max = MOST_LINKS),
-    CS_KEY_LIST(infra_keys, instances, n_instances, "instances", an_instance, .max = MOST_INSTANCES),
-    CS_KEY_LIST(infra_keys, edges, n_edges, "edges", an_outer_edge, .help = "between instances"),
-    CS_KEY_LIST(infra_keys, connections, n_connections, "connections", a_connection, .help = "a line for each"),
+    CS_KEY_LIST(infra_keys, links, n_links, "links", a_link, .max = MOST_LINKS, .has_null = true),
+    CS_KEY_LIST(infra_keys, instances, n_instances, "instances", an_instance, .max = MOST_INSTANCES, .has_null = true),
+    CS_KEY_LIST(infra_keys, edges, n_edges, "edges", an_outer_edge, .help = "between instances", .has_null = true),
+    CS_KEY_LIST(infra_keys, connections, n_connections, "connections", a_connection, .help = "a line for each", .has_null = true),
     CS_FIELD_END,
 };
 /* What may stand around it. */

@@ -29,6 +29,7 @@ typedef struct server {
     bool               *is_own;     /* [n_links] a link of the GPUs' own */
     bool               *leads_up;   /* [n] to a CPU or NIC, without passing a GPU */
     bool               *is_used;    /* [n] a part of the machine */
+    bool               *is_fabric;  /* [n] a switch that a link of the GPUs' own leads to */
     uint32_t           *first;      /* [n + 1] in `ways` */
     way                *ways;       /* without the GPUs' own */
     uint32_t           *parent;     /* [n] towards the nearest CPU; NO_NODE: it is one, or none */
@@ -527,7 +528,7 @@ static void add_own(server *s, own_links *o)
             o->n_ports += o->port_Bps[gpu] <= 0;
             o->is_assumed |= link->rate_Bps <= 0;
             o->port_Bps[gpu] += link->rate_Bps > 0 ? link->rate_Bps : CS_ASSUMED_NVLINK_BPS;
-            s->is_used[end] = true;
+            s->is_used[end] = s->is_fabric[end] = true;
         } else if (kind_at(s, a) == CS_IG_XPU) {
             double *pair[2] = {&s->machine->nvlink_Bps[(size_t)s->number[a] * g + s->number[b]],
                                &s->machine->nvlink_Bps[(size_t)s->number[b] * g + s->number[a]]};
@@ -545,16 +546,21 @@ static void add_own(server *s, own_links *o)
 
 static bool is_own_port(const server *s, const cs_ig_edge *e)
 {
-    bool pair = kind_at(s, e->a.node) == CS_IG_XPU && kind_at(s, e->b.node) == CS_IG_XPU;
-    return !pair && is_own_edge(s, e);
+    uint32_t a = e->a.node, b = e->b.node;
+    bool     pair  = kind_at(s, a) == CS_IG_XPU && kind_at(s, b) == CS_IG_XPU;
+    bool     apart = is_joint(s, a) && is_joint(s, b) && !s->leads_up[a]; /* nor does b */
+    return !pair && (is_own_edge(s, e) || apart || (s->is_fabric[a] && s->is_fabric[b]));
 }
 
-/* Do the GPUs' switches join all GPUs? */
+/* Do the GPUs' switches join all GPUs? All that are joined to them are in use. */
 static bool joins_all(server *s)
 {
     uint32_t *up    = unite(s, is_own_port);
     uint32_t  first = up != NULL ? root_of(up, s->gpus[0]) : 0;
 
+    for (uint32_t i = 0; up != NULL && i < s->n; i++) {
+        s->is_used[i] = s->is_used[i] || (is_joint(s, i) && root_of(up, i) == first);
+    }
     for (uint32_t i = 1; up != NULL && i < s->machine->n_gpus; i++) {
         if (root_of(up, s->gpus[i]) != first) {
             return false;
@@ -660,7 +666,7 @@ static void list_devices(server *s)
              CS_MACHINE_MAX_GPUS);
         return;
     }
-    s->machine = cs_machine_new(s->r->arena, "InfraGraph", n_gpus, n_nics, s->n);
+    s->machine = cs_machine_new(s->r->arena, s->device->name, n_gpus, n_nics, s->n);
     if (s->machine == NULL) {
         no_memory(s);
         return;
@@ -677,6 +683,7 @@ static bool allocate(server *s, uint32_t n_links)
     s->is_own   = CS_ARENA_NEW(arena, bool, n_links + 1);
     s->leads_up = CS_ARENA_NEW(arena, bool, n);
     s->is_used  = CS_ARENA_NEW(arena, bool, n);
+    s->is_fabric = CS_ARENA_NEW(arena, bool, n);
     s->parent   = CS_ARENA_NEW(arena, uint32_t, n);
     s->up_Bps   = CS_ARENA_NEW(arena, double, n);
     s->up_s     = CS_ARENA_NEW(arena, double, n);
@@ -686,7 +693,7 @@ static bool allocate(server *s, uint32_t n_links)
     s->number   = CS_ARENA_NEW(arena, uint32_t, n);
     s->gpus     = CS_ARENA_NEW(arena, uint32_t, n);
     s->nics     = CS_ARENA_NEW(arena, uint32_t, n);
-    return s->is_own != NULL && s->leads_up != NULL && s->is_used != NULL && s->parent != NULL &&
+    return s->is_own != NULL && s->leads_up != NULL && s->is_used != NULL && s->is_fabric != NULL && s->parent != NULL &&
            s->up_Bps != NULL && s->up_s != NULL && s->depth != NULL && s->n_gpus != NULL &&
            s->n_nics != NULL && s->number != NULL && s->gpus != NULL && s->nics != NULL;
 }

@@ -175,8 +175,8 @@ static void add_component(writer *w, json_t *list, const char *name, uint32_t co
                           const char *choice)
 {
     if (count > 0) {
-        append(w, list, json_pack("{s:s, s:i, s:s, s:{}}", "name", name, "count", (int)count,
-                                  "choice", choice, choice));
+        append(w, list, json_pack("{s:s, s:i, s:s}", "name", name, "count", (int)count, "choice",
+                                  choice));
     }
 }
 
@@ -587,8 +587,8 @@ static void begin(writer *w, const char *name)
     w->edges      = put_list(w, w->root, "edges");
 }
 
-static cs_status write_tree(const cs_site *site, uint32_t n_servers, const char *name,
-                            json_t **tree_p, cs_error *err)
+static cs_status write_tree(const cs_site *site, uint32_t n_servers, json_t **tree_p,
+                            cs_error *err)
 {
     bool     has_tail = site->tail != NULL && site->first_tail < n_servers;
     uint32_t n_heads  = has_tail ? site->first_tail : n_servers;
@@ -606,7 +606,7 @@ static cs_status write_tree(const cs_site *site, uint32_t n_servers, const char 
                        site->network->n_servers, n_servers);
     }
     cs_tree_setup();
-    begin(&w, name);
+    begin(&w, site->machine->name);
     plain_name(device, sizeof device, site->machine->name);
     add_server(&w, site->machine, device);
     add_instances(&w, heads.instance, device, heads.n);
@@ -630,12 +630,12 @@ static cs_status write_tree(const cs_site *site, uint32_t n_servers, const char 
     return CS_OK;
 }
 
-cs_status cs_infragraph_write(const cs_site *site, uint32_t n_servers, const char *name, bool as_json,
-                              cs_text *out, cs_error *err)
+cs_status cs_infragraph_write(const cs_site *site, uint32_t n_servers, bool as_json, cs_text *out,
+                              cs_error *err)
 {
     json_t *tree = NULL;
 
-    CS_TRY(write_tree(site, n_servers, name, &tree, err));
+    CS_TRY(write_tree(site, n_servers, &tree, err));
     if (!as_json) {
         cs_status status = cs_yaml_write(tree, out, err);
         json_decref(tree);

@@ -24,7 +24,7 @@ cs_machine *cs_machine_new(cs_arena *arena, const char *name, uint32_t gpus, uin
                       .nic_alpha_s    = CS_ASSUMED_NIC_ALPHA_S,
                       .nvlink_alpha_s = CS_ASSUMED_NVLINK_ALPHA_S,
                       .cross_alpha_s  = CS_ASSUMED_CROSS_ALPHA_S};
-    (void)snprintf(m->name, sizeof m->name, "%s", name);
+    (void)snprintf(m->name, sizeof m->name, "%.63s", name);
     return m->gpus == NULL || m->nics == NULL || m->switches == NULL ? NULL : m;
 }
 

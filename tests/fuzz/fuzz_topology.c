@@ -1,14 +1,46 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Topology files: each is refused in one line or describes servers, or hosts with routes, that
- * the checks of a scenario can look at.
+ * the checks of a scenario can look at. Servers are written as InfraGraph, or refused, and read back.
  */
 #include "base/text.h"
 #include "cs/graph.h"
 #include "fuzz.h"
+#include "topology/infragraph.h"
 #include "topology/topology_file.h"
 
 #include <math.h>
 #include <string.h>
+
+static void claim_alike(const cs_machine *a, const cs_machine *b)
+{
+    FUZZ_CLAIM(a->n_gpus == b->n_gpus && a->n_nics == b->n_nics && a->n_switches == b->n_switches);
+    FUZZ_CLAIM(a->n_sockets == b->n_sockets && (a->nvswitch_Bps > 0) == (b->nvswitch_Bps > 0));
+    for (uint32_t i = 0; i < a->n_gpus; i++) {
+        FUZZ_CLAIM(a->gpus[i].socket == b->gpus[i].socket && a->gpus[i].pcie == b->gpus[i].pcie);
+    }
+    for (uint32_t i = 0; i < a->n_nics; i++) {
+        FUZZ_CLAIM(a->nics[i].socket == b->nics[i].socket && a->nics[i].pcie == b->nics[i].pcie);
+    }
+}
+
+static void try_writing(const cs_site *site, cs_arena *arena)
+{
+    cs_text          text   = {0};
+    cs_topology_file file   = {0};
+    cs_error         err    = {0};
+    cs_status        status = cs_infragraph_write(site, site->n_servers, false, &text, &err);
+
+    if (status != CS_OK) {
+        fuzz_claim_error(status, &err);
+    } else {
+        status = cs_topology_file_parse(text.data, text.length, "written", arena, &file, &err);
+        FUZZ_CLAIM(status == CS_OK && file.format == CS_FORMAT_INFRAGRAPH);
+        FUZZ_CLAIM(file.site.n_servers == site->n_servers);
+        FUZZ_CLAIM((file.site.network == NULL) == (site->network == NULL));
+        claim_alike(site->machine, file.site.machine);
+    }
+    cs_text_free(&text);
+}
 
 static void try_site(const cs_site *site, cs_arena *arena)
 {
@@ -65,6 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
         fuzz_claim_error(status, &err);
     } else if (file.site.machine != NULL) {
         try_site(&file.site, &arena);
+        try_writing(&file.site, &arena);
     } else if (file.routes != NULL) {
         try_routes(file.routes);
     }
