@@ -47,10 +47,11 @@ static cs_status write_infragraph(const request *q, const cs_topology_view *view
     uint32_t g = view->cluster->gpus_per_server;
 
     if (view->site == NULL) {
-        return CS_FAIL(err, CS_ENOTSUP, "--format",
-                       "infragraph is written of servers: %.100s (%s) does not say what its servers "
-                       "are made of",
-                       view->name, view->format);
+        return CS_FAIL(
+            err, CS_ENOTSUP, "--format",
+            "infragraph is written of servers: %.100s (%s) does not say what its servers "
+            "are made of",
+            view->name, view->format);
     }
     if (g != view->site->machine->n_gpus || view->cluster->n_ranks % g != 0) {
         return CS_FAIL(err, CS_ENOTSUP, "--format",
@@ -117,8 +118,8 @@ static int topology_run(int count, char *const *words)
 }
 
 const cs_command cs_command_topology = {
-    .name     = "topology",
-    .usage    = "topology PRESET|FILE [-n N] [-g G] [--format text|json|dot|svg|infragraph] [-o FILE]",
+    .name  = "topology",
+    .usage = "topology PRESET|FILE [-n N] [-g G] [--format text|json|dot|svg|infragraph] [-o FILE]",
     .summary  = "print and draw a topology: servers, ports, links and who shares them",
     .tables   = topology_tables,
     .examples = {"collsim topology dgx-h100 -n 16",

@@ -196,8 +196,7 @@ static cs_status compose_alias(composer *c, const yaml_event_t *event, json_t **
     if (node == NULL) {
         return refuse(c, &event->start_mark, "an alias of nothing that stands before it");
     }
-    CS_TRY(count_values(
-        c, event, (uint32_t)json_integer_value(json_object_get(c->sizes, name))));
+    CS_TRY(count_values(c, event, (uint32_t)json_integer_value(json_object_get(c->sizes, name))));
     *node_p = json_deep_copy(node);
     return *node_p != NULL ? CS_OK : no_memory(c);
 }
@@ -321,10 +320,10 @@ static cs_status compose(composer *c, const yaml_event_t *event, uint32_t depth,
         CS_TRY(compose_scalar(c, event, node_p));
         status = keep_anchor(c, event->data.scalar.anchor, *node_p, 1);
     } else {
-        const yaml_char_t *tag    = is_list ? event->data.sequence_start.tag
-                                            : event->data.mapping_start.tag;
-        const yaml_char_t *anchor = is_list ? event->data.sequence_start.anchor
-                                            : event->data.mapping_start.anchor;
+        const yaml_char_t *tag =
+            is_list ? event->data.sequence_start.tag : event->data.mapping_start.tag;
+        const yaml_char_t *anchor =
+            is_list ? event->data.sequence_start.anchor : event->data.mapping_start.anchor;
         CS_TRY(check_tag(c, event, tag, is_list ? "seq" : "map", &is_text));
         *node_p = is_list ? json_array() : json_object();
         status  = *node_p == NULL ? no_memory(c)
@@ -463,8 +462,8 @@ static void emit_scalar(writer *w, const char *word, yaml_scalar_style_t style)
     yaml_event_t event;
 
     if (!w->failed) {
-        int is_made = yaml_scalar_event_initialize(
-            &event, NULL, NULL, (const unsigned char *)word, (int)strlen(word), 1, 1, style);
+        int is_made = yaml_scalar_event_initialize(&event, NULL, NULL, (const unsigned char *)word,
+                                                   (int)strlen(word), 1, 1, style);
         emit(w, is_made, &event);
     }
 }

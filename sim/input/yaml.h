@@ -2,10 +2,10 @@
 /* input/yaml.h -- YAML as trees of JSON: libyaml reads and writes the text, Jansson holds the tree.
  *
  * Values are what YAML 1.2's core schema makes of plain words: null, true, false, numbers, else
- * texts (also yes, no, on, off, .inf and .nan). Aliases become copies of what they name. Refused are
- * several documents, keys that are no scalars or stand twice, the key "<<", tags but those of the
- * core schema's scalars, and a tree deeper than CS_YAML_DEPTH or of more than CS_YAML_VALUES values
- * once all aliases are written out.
+ * texts (also yes, no, on, off, .inf and .nan). Aliases become copies of what they name. Refused
+ * are several documents, keys that are no scalars or stand twice, the key "<<", tags but those of
+ * the core schema's scalars, and a tree deeper than CS_YAML_DEPTH or of more than CS_YAML_VALUES
+ * values once all aliases are written out.
  */
 #ifndef CS_INPUT_YAML_H
 #define CS_INPUT_YAML_H

@@ -21,8 +21,8 @@ typedef struct network {
     uint32_t          n_servers, n_switches, n_links;
     const char      **names; /* [n_switches] */
     cs_switch_link   *links;
-    cs_ig_wire      **wires; /* [n_servers][n_nodes] */
-    uint32_t         *kind;  /* [n_servers] 0 or 1 */
+    cs_ig_wire      **wires;    /* [n_servers][n_nodes] */
+    uint32_t         *kind;     /* [n_servers] 0 or 1 */
     uint32_t          first[2]; /* servers that stand for the kinds */
     uint32_t          n_kinds;
     cs_machine       *machines[2];
@@ -30,8 +30,7 @@ typedef struct network {
     bool              has_wires;
 } network;
 
-#define FAIL(n, ...)                                                                               \
-    ((void)CS_FAIL(&(n)->r->error, CS_EINVAL, (n)->file->path, __VA_ARGS__))
+#define FAIL(n, ...) ((void)CS_FAIL(&(n)->r->error, CS_EINVAL, (n)->file->path, __VA_ARGS__))
 
 static void no_memory(network *n)
 {
@@ -63,12 +62,12 @@ static void number_units(network *n)
     }
     for (uint32_t u = 0; u < f->n_units; u++) {
         if (is_server(n, u)) {
-            n->number[u]              = n->n_servers;
+            n->number[u]               = n->n_servers;
             n->servers[n->n_servers++] = u;
             continue;
         }
         (void)snprintf(name, sizeof name, "%.60s %u", f->names[u], f->indices[u]);
-        n->number[u]          = n->n_switches;
+        n->number[u]            = n->n_switches;
         n->names[n->n_switches] = cs_arena_strdup(arena, name);
         if (n->names[n->n_switches++] == NULL) {
             no_memory(n);
@@ -77,7 +76,8 @@ static void number_units(network *n)
         n->notes->inner += f->devices[u]->edges.n > 0;
     }
     if (n->n_servers == 0) {
-        FAIL(n, "has no GPU: accepted are files in which an instance has components of the kind xpu");
+        FAIL(n,
+             "has no GPU: accepted are files in which an instance has components of the kind xpu");
     }
 }
 
@@ -107,7 +107,8 @@ static void add_wire(network *n, const cs_ig_point *at, uint32_t vertex, const c
 
     if (nic == UINT32_MAX) {
         name_point(n, at, name, sizeof name);
-        FAIL(n, "an edge leaves a server at %s: accepted are NICs, and what is joined to one of them",
+        FAIL(n,
+             "an edge leaves a server at %s: accepted are NICs, and what is joined to one of them",
              name);
         return;
     }
@@ -150,8 +151,10 @@ static void sort_out_edges(network *n)
         if (a && b) {
             name_point(n, &e->a, x, sizeof x);
             name_point(n, &e->b, y, sizeof y);
-            FAIL(n, "an edge joins two servers, %s and %s: accepted are servers that are joined by "
-                    "switches", x, y);
+            FAIL(n,
+                 "an edge joins two servers, %s and %s: accepted are servers that are joined by "
+                 "switches",
+                 x, y);
         } else if (a || b) {
             const cs_ig_point *server = a ? &e->a : &e->b, *other = a ? &e->b : &e->a;
             add_wire(n, server, n->number[other->unit], e->link);
@@ -196,8 +199,10 @@ static void find_kinds(network *n)
         }
         if (k == 2 || (s > 0 && k < n->kind[s - 1])) {
             uint32_t u = n->servers[s];
-            FAIL(n, "%.40s[%u] is %s: accepted are servers of one kind, or all of one kind before "
-                    "all of another", n->file->names[u], n->file->indices[u],
+            FAIL(n,
+                 "%.40s[%u] is %s: accepted are servers of one kind, or all of one kind before "
+                 "all of another",
+                 n->file->names[u], n->file->indices[u],
                  k == 2 ? "a third kind of server" : "of the first kind behind another");
             return;
         }
@@ -209,17 +214,17 @@ static void find_kinds(network *n)
     const cs_ig_device *a = devices[n->servers[n->first[0]]];
     const cs_ig_device *b = devices[n->servers[n->first[n->n_kinds - 1]]];
     if (a->n_xpus != b->n_xpus) {
-        FAIL(n, "has servers of %u and of %u GPUs: accepted are servers that have as many", a->n_xpus,
-             b->n_xpus);
+        FAIL(n, "has servers of %u and of %u GPUs: accepted are servers that have as many",
+             a->n_xpus, b->n_xpus);
     }
 }
 
 static void build_machines(network *n)
 {
     for (uint32_t k = 0; k < n->n_kinds && !cs_reading_failed(n->r); k++) {
-        uint32_t s = n->first[k];
-        static const cs_ig_wire *const none = NULL;
-        cs_ig_wire *wires = n->wires[s];
+        uint32_t                       s     = n->first[k];
+        static const cs_ig_wire *const none  = NULL;
+        cs_ig_wire                    *wires = n->wires[s];
         if (wires == NULL && n->has_wires) {
             const cs_ig_device *d = n->file->devices[n->servers[s]];
             wires                 = CS_ARENA_NEW(n->r->arena, cs_ig_wire, (size_t)d->n_nodes + 1);
@@ -228,9 +233,8 @@ static void build_machines(network *n)
                 return;
             }
         }
-        n->machines[k] =
-            cs_ig_machine(n->r, n->file->devices[n->servers[s]], n->file->n_links,
-                          n->has_wires ? wires : none, n->notes, &n->nic_nodes[k]);
+        n->machines[k] = cs_ig_machine(n->r, n->file->devices[n->servers[s]], n->file->n_links,
+                                       n->has_wires ? wires : none, n->notes, &n->nic_nodes[k]);
     }
 }
 
@@ -258,8 +262,8 @@ static const uint32_t *attach(network *n, uint32_t server, cs_nic_choice *choice
 /* Servers whose NICs all lead to one switch need no network: that is a crossbar. */
 static const cs_site_network *make_network(network *n)
 {
-    cs_site_network *net  = CS_ARENA_NEW(n->r->arena, cs_site_network, 1);
-    const uint32_t **at   = CS_ARENA_NEW(n->r->arena, const uint32_t *, (size_t)n->n_servers + 1);
+    cs_site_network *net = CS_ARENA_NEW(n->r->arena, cs_site_network, 1);
+    const uint32_t **at  = CS_ARENA_NEW(n->r->arena, const uint32_t *, (size_t)n->n_servers + 1);
     cs_nic_choice    choices[2];
     bool             is_one = true;
 
@@ -291,7 +295,7 @@ static const cs_site_network *make_network(network *n)
 
 static void note_rates(cs_ig_notes *notes)
 {
-    cs_machine_notes *said = &notes->said;
+    cs_machine_notes *said  = &notes->said;
     static const char why[] = "links without a rate";
 
     if (notes->nvlinks > 0) {
@@ -362,7 +366,8 @@ static void note_readings(cs_ig_notes *notes)
     } parts[] = {
         {notes->transfers, "links in GT/s are taken as PCIe of 16 lanes"},
         {notes->partial, "pairs of GPUs without a link of their own meet over PCIe"},
-        {notes->loose, "GPUs and NICs that nothing joins to a CPU are taken to be at the first one"},
+        {notes->loose,
+         "GPUs and NICs that nothing joins to a CPU are taken to be at the first one"},
         {notes->wires, "NICs with several links to the network have the sum of their rates, at the "
                        "first one's switch"},
         {notes->spread, "GPUs whose NICs lead to several switches send over the first one's"},
@@ -409,8 +414,8 @@ static void fill_site(network *n, cs_site *site)
 
 void cs_infragraph_read(cs_reading *r, const cs_place *root, cs_site *site)
 {
-    cs_ig_notes notes = {.odd_Bps = 0};
-    network     n     = {.r = r, .notes = &notes};
+    cs_ig_notes notes                = {.odd_Bps = 0};
+    network     n                    = {.r = r, .notes = &notes};
     void (*const steps[])(network *) = {number_units, sort_out_edges, find_kinds, build_machines};
 
     n.file = cs_ig_read_file(r, root);

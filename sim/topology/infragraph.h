@@ -33,9 +33,9 @@ typedef enum cs_ig_kind { CS_IG_XPU, CS_IG_NIC, CS_IG_CPU, CS_IG_SWITCH, CS_IG_O
 /* A kind of link, which edges name. */
 typedef struct cs_ig_link {
     const char *name;
-    uint32_t    number;       /* unique in the file */
-    double      rate_Bps;     /* 0: the file does not say */
-    double      latency_s;    /* where has_latency */
+    uint32_t    number;    /* unique in the file */
+    double      rate_Bps;  /* 0: the file does not say */
+    double      latency_s; /* where has_latency */
     bool        has_latency;
     bool        in_transfers; /* the rate was given in GT/s */
     bool        in_bytes;     /* ... in GB/s */
@@ -84,19 +84,19 @@ typedef struct cs_ig_file {
 /* What was read and has no place, and what was assumed: for the notes. */
 typedef struct cs_ig_notes {
     cs_machine_notes said;
-    cs_text          parts;     /* components that are left out, "8 storage, 1 bmc" */
+    cs_text          parts; /* components that are left out, "8 storage, 1 bmc" */
     uint32_t         pcie, nvlinks, nvswitches, nic_wires, uplinks, sockets; /* without a rate */
-    uint32_t         latencies; /* of links inside servers, left out */
-    uint32_t         transfers; /* PCIe links in GT/s, taken as 16 lanes */
-    uint32_t         pairs;     /* links of pairs of GPUs beside NVSwitches, left out */
-    uint32_t         partial;   /* pairs of GPUs without a link of their own, beside others */
-    uint32_t         loose;     /* GPUs and NICs that nothing joins to a CPU */
-    uint32_t         wires;     /* NICs of several links, which are added */
-    uint32_t         nics;      /* NICs without a link, where others have one: left out */
-    uint32_t         spread;    /* GPUs whose NICs lead to several switches */
-    uint32_t         inner;     /* switches with links inside: left out */
-    bool             no_sockets;    /* nothing between the CPUs */
-    double           odd_Bps;   /* an implausible rate between devices; 0: none */
+    uint32_t         latencies;  /* of links inside servers, left out */
+    uint32_t         transfers;  /* PCIe links in GT/s, taken as 16 lanes */
+    uint32_t         pairs;      /* links of pairs of GPUs beside NVSwitches, left out */
+    uint32_t         partial;    /* pairs of GPUs without a link of their own, beside others */
+    uint32_t         loose;      /* GPUs and NICs that nothing joins to a CPU */
+    uint32_t         wires;      /* NICs of several links, which are added */
+    uint32_t         nics;       /* NICs without a link, where others have one: left out */
+    uint32_t         spread;     /* GPUs whose NICs lead to several switches */
+    uint32_t         inner;      /* switches with links inside: left out */
+    bool             no_sockets; /* nothing between the CPUs */
+    double           odd_Bps;    /* an implausible rate between devices; 0: none */
     const char      *odd_link;
 } cs_ig_notes;
 

@@ -12,19 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_EACH   65536 /* of a component, or of an instance */
-#define MOST_NODES  65536u /* of a device with all that is in it */
-#define MOST_UNITS  65536u
-#define MOST_EDGES  ((size_t)1 << 22)
-#define MOST_LINKS  1024 /* kinds of links of a device */
-#define MOST_WORDS  16
-#define MOST_POINTS ((size_t)1 << 24) /* ends of all edges, written out */
+#define MOST_EACH       65536  /* of a component, or of an instance */
+#define MOST_NODES      65536u /* of a device with all that is in it */
+#define MOST_UNITS      65536u
+#define MOST_EDGES      ((size_t)1 << 22)
+#define MOST_LINKS      1024 /* kinds of links of a device */
+#define MOST_WORDS      16
+#define MOST_POINTS     ((size_t)1 << 24) /* ends of all edges, written out */
 #define MOST_DEVICES    1024
 #define MOST_INSTANCES  4096
 #define MOST_COMPONENTS 4096
-#define MOST_RATE   1e9 /* in the units of the file */
-#define MAX_BPS     1e15
-#define MAX_SECONDS 1e3
+#define MOST_RATE       1e9 /* in the units of the file */
+#define MAX_BPS         1e15
+#define MAX_SECONDS     1e3
 
 /* ---- what the keys hold ---- */
 
@@ -97,8 +97,8 @@ static const unit *find_unit(const unit *units, const char *name)
     return units->name != NULL ? units : NULL;
 }
 
-/* The only key of the object that is a unit, or the one that `choice` names. NULL: refused, or there
- * is none. */
+/* The only key of the object that is a unit, or the one that `choice` names. NULL: refused, or
+ * there is none. */
 static const unit *chosen_unit(cs_reading *r, const cs_place *place, const unit *units)
 {
     cs_place    choice = cs_place_get(place, "choice");
@@ -108,7 +108,7 @@ static const unit *chosen_unit(cs_reading *r, const cs_place *place, const unit 
 
     json_object_foreach(place->node, key, value)
     {
-        const unit *u    = find_unit(units, key);
+        const unit *u     = find_unit(units, key);
         cs_place    wrong = cs_place_get(place, key);
         if (u == NULL && strcmp(key, "choice") != 0) {
             CS_REFUSE(r, &wrong, CS_EINVAL, "unknown unit: known are %s, %s and %s", units[0].name,
@@ -118,8 +118,10 @@ static const unit *chosen_unit(cs_reading *r, const cs_place *place, const unit 
         chosen = u != NULL && (name == NULL || strcmp(name, key) == 0) ? u : chosen;
     }
     if (chosen == NULL && choice.node != NULL) {
-        CS_REFUSE(r, &choice, CS_EINVAL, "chooses a unit that is not there: accepted is %s, %s or %s "
-                  "with its value beside it", units[0].name, units[1].name, units[2].name);
+        CS_REFUSE(r, &choice, CS_EINVAL,
+                  "chooses a unit that is not there: accepted is %s, %s or %s "
+                  "with its value beside it",
+                  units[0].name, units[1].name, units[2].name);
     }
     return chosen;
 }
@@ -189,7 +191,7 @@ static void read_latency(cs_reading *r, const cs_place *place, const cs_field *r
 /* The object `custom`, whose key `type` says what a component is. */
 static void read_custom(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
 {
-    component_keys       *keys = object;
+    component_keys       *keys     = object;
     static const cs_field fields[] = {
         CS_KEY(component_keys, type, "type", .has_null = true, .help = "what it is"),
         CS_FIELD_END,
@@ -302,7 +304,7 @@ typedef struct device {
     cs_place           place;
     uint32_t          *first, *width, *count; /* [n_components] nodes of one, and how many */
     struct device    **nested;                /* [n_components] or NULL */
-    bool               is_nic; /* nested, it is one node */
+    bool               is_nic;                /* nested, it is one node */
     enum { UNSEEN, OPEN, DONE } state;
 } device;
 
@@ -316,9 +318,9 @@ typedef struct reader {
     cs_reading       *r;
     const infra_keys *keys;
     cs_place          devices, infra;
-    device           *list; /* [n_devices] */
+    device           *list;               /* [n_devices] */
     uint32_t         *count, *first_unit; /* [n_instances] */
-    device          **of; /* [n_instances]; NULL: not in the file */
+    device          **of;                 /* [n_instances]; NULL: not in the file */
     cs_ig_file       *file;
     points            ends[2];  /* of the edge that is read */
     size_t            n_points; /* of all that were read */
@@ -413,8 +415,8 @@ static void sort_edges(cs_ig_edges *e)
 typedef struct part {
     const char *name;
     size_t      length;
-    const char *rest;   /* behind the dot; NULL: it is the last one */
-    const char *slice;  /* behind the bracket; NULL: all are meant */
+    const char *rest;  /* behind the dot; NULL: it is the last one */
+    const char *slice; /* behind the bracket; NULL: all are meant */
 } part;
 
 static bool read_number(const char **p, uint32_t *value_p)
@@ -494,7 +496,9 @@ static bool meant(reader *f, const cs_place *place, const part *p, uint32_t tota
     if (read_slice(p->slice, total, from, to, step)) {
         return true;
     }
-    FAIL(f, place, "%.*s has no [%.*s: accepted are slices as [0], [0:%u] or [0:%u:2] of the %u that there are",
+    FAIL(f, place,
+         "%.*s has no [%.*s: accepted are slices as [0], [0:%u] or [0:%u:2] of the %u that there "
+         "are",
          (int)p->length, p->name, (int)strcspn(p->slice, "]") + 1, p->slice, total, total, total);
     return false;
 }
@@ -527,7 +531,9 @@ static void find_points(reader *f, const cs_place *place, const device *d, const
         return;
     }
     if (inner == NULL ? p.rest != NULL : p.rest == NULL && !inner->is_nic) {
-        FAIL(f, place, inner == NULL ? "%.*s has no parts" : "%.*s is a device: which component of it is missing",
+        FAIL(f, place,
+             inner == NULL ? "%.*s has no parts"
+                           : "%.*s is a device: which component of it is missing",
              (int)p.length, p.name);
         return;
     }
@@ -597,7 +603,8 @@ typedef struct line {
     char *link;
 } line;
 
-/* Write the words from `first` on, names and numbers in turns, as a path; returns where they end. */
+/* Write the words from `first` on, names and numbers in turns, as a path; returns where they end.
+ */
 static uint32_t write_path(char *const *words, uint32_t n, uint32_t first, char *to)
 {
     uint32_t i = first;
@@ -658,10 +665,8 @@ static cs_ig_kind kind_of(const component_keys *c)
     static const struct {
         const char *word;
         cs_ig_kind  kind;
-    } kinds[] = {{"xpu", CS_IG_XPU},
-                 {"nic", CS_IG_NIC},
-                 {"cpu", CS_IG_CPU},
-                 {"switch", CS_IG_SWITCH}};
+    } kinds[] = {
+        {"xpu", CS_IG_XPU}, {"nic", CS_IG_NIC}, {"cpu", CS_IG_CPU}, {"switch", CS_IG_SWITCH}};
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(what_of(c), kinds[i].word) == 0) {
@@ -685,7 +690,9 @@ static void open_nested(reader *f, device *d)
         if (strcmp(what_of(c), "device") == 0) {
             device *inner = find_device(f, c->name);
             if (inner == NULL || inner->state == OPEN) {
-                FAIL(f, &place, inner == NULL ? "%.60s is no device of the file" : "device %.60s is inside itself",
+                FAIL(f, &place,
+                     inner == NULL ? "%.60s is no device of the file"
+                                   : "device %.60s is inside itself",
                      c->name);
                 return;
             }
@@ -773,13 +780,14 @@ static void find_end(reader *f, const cs_place *edge, const char *key, const dev
 
 static void inner_edges(reader *f, device *d)
 {
-    cs_place list = cs_place_get(&d->place, "edges"), lines = cs_place_get(&d->place, "connections");
+    cs_place list        = cs_place_get(&d->place, "edges"),
+             lines       = cs_place_get(&d->place, "connections");
     const device_keys *k = d->keys;
 
     for (size_t i = 0; i < k->n_edges && !cs_reading_failed(f->r); i++) {
         cs_place edge = cs_place_item(&list, i), where = cs_place_get(&edge, "link");
         f->ends[0].n = f->ends[1].n = 0;
-        bool     all = joins_all(f, &edge, k->edges[i].scheme);
+        bool all                    = joins_all(f, &edge, k->edges[i].scheme);
         find_end(f, &edge, "ep1", d, &k->edges[i].ep1, &f->ends[0]);
         find_end(f, &edge, "ep2", d, &k->edges[i].ep2, &f->ends[1]);
         const cs_ig_link *link = find_link(f, &where, k->links, k->n_links, k->edges[i].link);
@@ -790,7 +798,7 @@ static void inner_edges(reader *f, device *d)
     for (size_t i = 0; i < k->n_connections && !cs_reading_failed(f->r); i++) {
         cs_place edge = cs_place_item(&lines, i);
         f->ends[0].n = f->ends[1].n = 0;
-        line     l;
+        line l;
         if (!read_line(f, &edge, k->connections[i], &l)) {
             return;
         }
@@ -863,8 +871,8 @@ static size_t find_instance(const reader *f, const part *p)
     const instance_keys *list = f->keys->instances;
     size_t               i    = 0;
 
-    while (i < f->keys->n_instances && (strncmp(list[i].name, p->name, p->length) != 0 ||
-                                        list[i].name[p->length] != '\0')) {
+    while (i < f->keys->n_instances &&
+           (strncmp(list[i].name, p->name, p->length) != 0 || list[i].name[p->length] != '\0')) {
         i++;
     }
     return i;
@@ -949,8 +957,10 @@ static void single_unit(reader *f)
             continue;
         }
         if (server != NULL) {
-            FAIL(f, &f->infra, "has no instances, and devices %.40s and %.40s have GPUs: accepted without "
-                 "instances is one such device", server->keys->name, f->list[i].keys->name);
+            FAIL(f, &f->infra,
+                 "has no instances, and devices %.40s and %.40s have GPUs: accepted without "
+                 "instances is one such device",
+                 server->keys->name, f->list[i].keys->name);
             return;
         }
         server = &f->list[i];
@@ -968,8 +978,8 @@ static void single_unit(reader *f)
 }
 
 /* An end of an edge between instances: "host[0:2]" and a component of its device. */
-static void find_outer(reader *f, const cs_place *place, const char *instance, const char *component,
-                       points *out)
+static void find_outer(reader *f, const cs_place *place, const char *instance,
+                       const char *component, points *out)
 {
     part     p;
     uint32_t from, to, step;
@@ -996,7 +1006,8 @@ static void find_outer(reader *f, const cs_place *place, const char *instance, c
 
 static void outer_edges(reader *f)
 {
-    cs_place list = cs_place_get(&f->infra, "edges"), lines = cs_place_get(&f->infra, "connections");
+    cs_place list       = cs_place_get(&f->infra, "edges"),
+             lines      = cs_place_get(&f->infra, "connections");
     const infra_keys *k = f->keys;
 
     for (size_t i = 0; i < k->n_edges && !cs_reading_failed(f->r); i++) {
@@ -1004,7 +1015,7 @@ static void outer_edges(reader *f)
         cs_place         edge = cs_place_item(&list, i), where = cs_place_get(&edge, "link");
         cs_place         ep1 = cs_place_get(&edge, "ep1"), ep2 = cs_place_get(&edge, "ep2");
         f->ends[0].n = f->ends[1].n = 0;
-        bool             all     = joins_all(f, &edge, e->scheme);
+        bool all                    = joins_all(f, &edge, e->scheme);
         find_outer(f, &ep1, e->ep1.holder, e->ep1.component, &f->ends[0]);
         find_outer(f, &ep2, e->ep2.holder, e->ep2.component, &f->ends[1]);
         const cs_ig_link *link = find_link(f, &where, k->links, k->n_links, e->link);
@@ -1013,9 +1024,9 @@ static void outer_edges(reader *f)
         }
     }
     for (size_t i = 0; i < k->n_connections && !cs_reading_failed(f->r); i++) {
-        cs_place edge    = cs_place_item(&lines, i);
+        cs_place edge = cs_place_item(&lines, i);
         f->ends[0].n = f->ends[1].n = 0;
-        line     l;
+        line l;
         if (!read_line(f, &edge, k->connections[i], &l)) {
             return;
         }
@@ -1055,10 +1066,10 @@ static void prepare_devices(reader *f)
         d->place     = f->devices.node != NULL ? cs_place_item(&f->devices, i) : f->infra;
         d->flat.name = k->name;
         d->flat.path = path_of(f, &d->place);
-        d->first      = CS_ARENA_NEW(f->r->arena, uint32_t, n + 1);
-        d->width      = CS_ARENA_NEW(f->r->arena, uint32_t, n + 1);
-        d->count      = CS_ARENA_NEW(f->r->arena, uint32_t, n + 1);
-        d->nested     = CS_ARENA_NEW(f->r->arena, device *, n + 1);
+        d->first     = CS_ARENA_NEW(f->r->arena, uint32_t, n + 1);
+        d->width     = CS_ARENA_NEW(f->r->arena, uint32_t, n + 1);
+        d->count     = CS_ARENA_NEW(f->r->arena, uint32_t, n + 1);
+        d->nested    = CS_ARENA_NEW(f->r->arena, device *, n + 1);
         if (cs_reading_failed(f->r)) {
             return;
         }
@@ -1110,7 +1121,7 @@ static cs_place find_infra(cs_reading *r, const cs_place *root, cs_place *wraps,
             continue;
         }
         if (cs_read_keys(r, &wraps[i], wrap_fields)) {
-            json_t *annotations = json_object_get(wraps[i].node, "annotations"), *list;
+            json_t     *annotations = json_object_get(wraps[i].node, "annotations"), *list;
             const char *key;
             json_object_foreach(annotations, key, list)
             {
@@ -1182,7 +1193,7 @@ cs_ig_file *cs_ig_read_file(cs_reading *r, const cs_place *root)
     }
     f.devices  = cs_place_get(&f.infra, "devices"); /* nothing where the root is a device */
     file->path = path_of(&f, &f.infra);
-    f.list    = CS_ARENA_NEW(r->arena, device, keys->n_devices + 1);
+    f.list     = CS_ARENA_NEW(r->arena, device, keys->n_devices + 1);
     if (f.list == NULL) {
         CS_REFUSE_MEMORY(r, root, "a topology");
         return NULL;
@@ -1193,9 +1204,9 @@ cs_ig_file *cs_ig_read_file(cs_reading *r, const cs_place *root)
 
 /* ---- what begins like one ---- */
 
-static const char *const root_keys[] = {"infrastructure", "infragraph",  "devices", "instances",
-                                        "edges",          "connections", "links",   "components",
-                                        "device",         "name",        "description", "annotations"};
+static const char *const root_keys[] = {
+    "infrastructure", "infragraph", "devices", "instances", "edges",       "connections",
+    "links",          "components", "device",  "name",      "description", "annotations"};
 
 bool cs_is_infragraph(const json_t *object)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From the graph of a device to a machine. GPUs are its xpu components and sockets its cpus; what
  * joins them says what is PCIe and what is NVLink. A link is the GPUs' own where it joins GPUs with
- * each other, or GPUs with switches that lead nowhere else; or where it never touches a CPU or a NIC
- * and the GPUs have another link that leads to one.
+ * each other, or GPUs with switches that lead nowhere else; or where it never touches a CPU or a
+ * NIC and the GPUs have another link that leads to one.
  */
 #include "topology/infragraph.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NO_NODE UINT32_MAX
+#define NO_NODE  UINT32_MAX
 #define NO_LIMIT ((double)INFINITY)
 
 /* One way out of a node. */
@@ -25,26 +25,25 @@ typedef struct server {
     const cs_ig_wire   *wires;
     cs_ig_notes        *notes;
     cs_machine         *machine;
-    uint32_t            n, n_cpus;  /* nodes, and CPUs among them */
-    bool               *is_own;     /* [n_links] a link of the GPUs' own */
-    bool               *leads_up;   /* [n] to a CPU or NIC, without passing a GPU */
-    bool               *is_used;    /* [n] a part of the machine */
-    bool               *is_fabric;  /* [n] a switch that a link of the GPUs' own leads to */
-    uint32_t           *first;      /* [n + 1] in `ways` */
-    way                *ways;       /* without the GPUs' own */
-    uint32_t           *parent;     /* [n] towards the nearest CPU; NO_NODE: it is one, or none */
-    double             *up_Bps;     /* [n] rate of the link to the parent; 0: not said */
-    double             *up_s;       /* [n] its latency; 0: not said */
-    uint32_t           *depth;      /* [n] UINT32_MAX: nothing leads there */
+    uint32_t            n, n_cpus; /* nodes, and CPUs among them */
+    bool               *is_own;    /* [n_links] a link of the GPUs' own */
+    bool               *leads_up;  /* [n] to a CPU or NIC, without passing a GPU */
+    bool               *is_used;   /* [n] a part of the machine */
+    bool               *is_fabric; /* [n] a switch that a link of the GPUs' own leads to */
+    uint32_t           *first;     /* [n + 1] in `ways` */
+    way                *ways;      /* without the GPUs' own */
+    uint32_t           *parent;    /* [n] towards the nearest CPU; NO_NODE: it is one, or none */
+    double             *up_Bps;    /* [n] rate of the link to the parent; 0: not said */
+    double             *up_s;      /* [n] its latency; 0: not said */
+    uint32_t           *depth;     /* [n] UINT32_MAX: nothing leads there */
     uint32_t           *n_gpus, *n_nics; /* [n] of them below a node */
-    uint32_t           *number;     /* [n] of a switch, socket, GPU or NIC */
-    uint32_t           *gpus, *nics; /* nodes */
-    double              gpu_path_s; /* latency of a GPU's way to its socket or switch; 0: not said */
-    const char         *own_name;   /* of the GPUs' own link */
+    uint32_t           *number;          /* [n] of a switch, socket, GPU or NIC */
+    uint32_t           *gpus, *nics;     /* nodes */
+    double      gpu_path_s; /* latency of a GPU's way to its socket or switch; 0: not said */
+    const char *own_name;   /* of the GPUs' own link */
 } server;
 
-#define FAIL(s, ...)                                                                               \
-    ((void)CS_FAIL(&(s)->r->error, CS_EINVAL, (s)->device->path, __VA_ARGS__))
+#define FAIL(s, ...) ((void)CS_FAIL(&(s)->r->error, CS_EINVAL, (s)->device->path, __VA_ARGS__))
 
 static void no_memory(server *s)
 {
@@ -73,8 +72,8 @@ static uint32_t root_of(uint32_t *up, uint32_t node)
     return node;
 }
 
-/* Make nodes one where edges that `joins` takes join them; up[node] leads to the first of them. NULL:
- * no memory. O(edges * log(nodes)). */
+/* Make nodes one where edges that `joins` takes join them; up[node] leads to the first of them.
+ * NULL: no memory. O(edges * log(nodes)). */
 static uint32_t *unite(server *s, bool (*joins)(const server *s, const cs_ig_edge *e))
 {
     const cs_ig_edges *e  = &s->device->edges;
@@ -266,7 +265,7 @@ static void hang_up(server *s, uint32_t node)
 {
     for (uint32_t i = s->first[node]; i < s->first[node + 1]; i++) {
         uint32_t to = s->ways[i].to;
-        bool     is = s->depth[to] != UINT32_MAX && (is_joint(s, to) || kind_at(s, to) == CS_IG_CPU);
+        bool is = s->depth[to] != UINT32_MAX && (is_joint(s, to) || kind_at(s, to) == CS_IG_CPU);
         if (is && (s->parent[node] == NO_NODE || s->depth[to] < s->depth[s->parent[node]])) {
             set_parent(s, node, to, s->ways[i].link);
         }
@@ -332,9 +331,9 @@ static void join_directly(server *s)
         if (nic == NO_NODE || kind_at(s, nic) != CS_IG_NIC || !s->is_used[nic]) {
             continue;
         }
-        uint32_t   xpu = e->list[i].a.node == nic ? e->list[i].b.node : e->list[i].a.node;
-        cs_device *g   = &s->machine->gpus[s->number[xpu]];
-        cs_device *n   = &s->machine->nics[s->number[nic]];
+        uint32_t   xpu      = e->list[i].a.node == nic ? e->list[i].b.node : e->list[i].a.node;
+        cs_device *g        = &s->machine->gpus[s->number[xpu]];
+        cs_device *n        = &s->machine->nics[s->number[nic]];
         double     rate_Bps = e->list[i].link->rate_Bps;
         if (g->bridge <= s->n) {
             g->bridge = n->bridge > s->n ? n->bridge : 1 + s->n + s->number[xpu];
@@ -359,8 +358,8 @@ static void join_directly(server *s)
 
 static void place_sockets(server *s)
 {
-    const cs_ig_edges *e = &s->device->edges;
-    uint32_t           n = 0;
+    const cs_ig_edges *e        = &s->device->edges;
+    uint32_t           n        = 0;
     double             rate_Bps = NO_LIMIT, latency_s = 0;
     bool               is_joined = false, has_latency = false;
 
@@ -378,7 +377,8 @@ static void place_sockets(server *s)
     s->machine->n_sockets = n > 0 ? n : 1;
     for (size_t i = 0; i < e->n; i++) {
         const cs_ig_link *link = e->list[i].link;
-        if (kind_at(s, e->list[i].a.node) == CS_IG_CPU && kind_at(s, e->list[i].b.node) == CS_IG_CPU) {
+        if (kind_at(s, e->list[i].a.node) == CS_IG_CPU &&
+            kind_at(s, e->list[i].b.node) == CS_IG_CPU) {
             is_joined = true;
             rate_Bps  = least_rate(rate_Bps, link->rate_Bps);
             latency_s = link->has_latency ? fmax(latency_s, link->latency_s) : latency_s;
@@ -425,9 +425,9 @@ static void place_switches(server *s)
         bool            is_assumed = s->up_Bps[i] <= 0;
         cs_pcie_switch *w          = &m->switches[m->n_switches];
         s->number[i]               = m->n_switches++;
-        w->socket = s->parent[i] != NO_NODE ? s->number[s->parent[i]] : 0;
-        w->uplink_Bps        = is_assumed ? CS_ASSUMED_PCIE_BPS : s->up_Bps[i];
-        w->is_uplink_assumed = is_assumed;
+        w->socket                  = s->parent[i] != NO_NODE ? s->number[s->parent[i]] : 0;
+        w->uplink_Bps              = is_assumed ? CS_ASSUMED_PCIE_BPS : s->up_Bps[i];
+        w->is_uplink_assumed       = is_assumed;
         s->notes->pcie += is_assumed;
         s->notes->latencies += s->up_s[i] > 0;
     }
@@ -475,8 +475,8 @@ static void place_devices(server *s)
     }
 }
 
-/* The wires of the NICs. What a NIC adds to a message at its wire is half of what its start-up takes,
- * which the file's latencies replace. */
+/* The wires of the NICs. What a NIC adds to a message at its wire is half of what its start-up
+ * takes, which the file's latencies replace. */
 static void wire_nics(server *s)
 {
     cs_machine *m         = s->machine;
@@ -500,8 +500,8 @@ static void wire_nics(server *s)
 /* ---- NVLink ---- */
 
 typedef struct own_links {
-    double  *port_Bps;  /* [n_gpus] to switches */
-    uint32_t n_ports;   /* GPUs that have one */
+    double  *port_Bps; /* [n_gpus] to switches */
+    uint32_t n_ports;  /* GPUs that have one */
     uint32_t n_pairs, n_edges;
     double   latency_s; /* of one link; 0: not said */
     bool     is_assumed, has_latency;
@@ -575,8 +575,10 @@ static void use_switches(server *s, const own_links *o)
     double      least_Bps = NO_LIMIT;
 
     if (o->n_ports < m->n_gpus || !joins_all(s)) {
-        FAIL(s, "link %.40s joins only some of the %u GPUs by switches: accepted are switches that "
-                "join all, or links of pairs", s->own_name, m->n_gpus);
+        FAIL(s,
+             "link %.40s joins only some of the %u GPUs by switches: accepted are switches that "
+             "join all, or links of pairs",
+             s->own_name, m->n_gpus);
         return;
     }
     for (uint32_t i = 0; i < m->n_gpus; i++) {
@@ -595,7 +597,7 @@ static void read_own_links(server *s)
     cs_machine *m = s->machine;
     own_links   o = {.port_Bps = CS_ARENA_NEW(s->r->arena, double, (size_t)m->n_gpus + 1)};
 
-    m->nvlink_Bps = CS_ARENA_NEW(s->r->arena, double, (size_t)m->n_gpus *m->n_gpus);
+    m->nvlink_Bps = CS_ARENA_NEW(s->r->arena, double, (size_t)m->n_gpus * m->n_gpus);
     if (o.port_Bps == NULL || m->nvlink_Bps == NULL) {
         no_memory(s);
         return;
@@ -607,7 +609,7 @@ static void read_own_links(server *s)
     } else if (s->gpu_path_s > 0) {
         m->nvlink_alpha_s = 2 * s->gpu_path_s;
     }
-    if (o.n_ports > 0 && m->n_gpus > 1) {
+    if (o.n_ports > 0) {
         use_switches(s, &o);
     } else if (o.n_pairs > 0) {
         uint32_t all      = m->n_gpus * (m->n_gpus - 1) / 2;
@@ -680,30 +682,31 @@ static bool allocate(server *s, uint32_t n_links)
     cs_arena *arena = s->r->arena;
     size_t    n     = (size_t)s->n + 1;
 
-    s->is_own   = CS_ARENA_NEW(arena, bool, n_links + 1);
-    s->leads_up = CS_ARENA_NEW(arena, bool, n);
-    s->is_used  = CS_ARENA_NEW(arena, bool, n);
+    s->is_own    = CS_ARENA_NEW(arena, bool, n_links + 1);
+    s->leads_up  = CS_ARENA_NEW(arena, bool, n);
+    s->is_used   = CS_ARENA_NEW(arena, bool, n);
     s->is_fabric = CS_ARENA_NEW(arena, bool, n);
-    s->parent   = CS_ARENA_NEW(arena, uint32_t, n);
-    s->up_Bps   = CS_ARENA_NEW(arena, double, n);
-    s->up_s     = CS_ARENA_NEW(arena, double, n);
-    s->depth    = CS_ARENA_NEW(arena, uint32_t, n);
-    s->n_gpus   = CS_ARENA_NEW(arena, uint32_t, n);
-    s->n_nics   = CS_ARENA_NEW(arena, uint32_t, n);
-    s->number   = CS_ARENA_NEW(arena, uint32_t, n);
-    s->gpus     = CS_ARENA_NEW(arena, uint32_t, n);
-    s->nics     = CS_ARENA_NEW(arena, uint32_t, n);
-    return s->is_own != NULL && s->leads_up != NULL && s->is_used != NULL && s->is_fabric != NULL && s->parent != NULL &&
-           s->up_Bps != NULL && s->up_s != NULL && s->depth != NULL && s->n_gpus != NULL &&
-           s->n_nics != NULL && s->number != NULL && s->gpus != NULL && s->nics != NULL;
+    s->parent    = CS_ARENA_NEW(arena, uint32_t, n);
+    s->up_Bps    = CS_ARENA_NEW(arena, double, n);
+    s->up_s      = CS_ARENA_NEW(arena, double, n);
+    s->depth     = CS_ARENA_NEW(arena, uint32_t, n);
+    s->n_gpus    = CS_ARENA_NEW(arena, uint32_t, n);
+    s->n_nics    = CS_ARENA_NEW(arena, uint32_t, n);
+    s->number    = CS_ARENA_NEW(arena, uint32_t, n);
+    s->gpus      = CS_ARENA_NEW(arena, uint32_t, n);
+    s->nics      = CS_ARENA_NEW(arena, uint32_t, n);
+    return s->is_own != NULL && s->leads_up != NULL && s->is_used != NULL && s->is_fabric != NULL &&
+           s->parent != NULL && s->up_Bps != NULL && s->up_s != NULL && s->depth != NULL &&
+           s->n_gpus != NULL && s->n_nics != NULL && s->number != NULL && s->gpus != NULL &&
+           s->nics != NULL;
 }
 
 cs_machine *cs_ig_machine(cs_reading *r, const cs_ig_device *device, uint32_t n_links,
                           const cs_ig_wire *wires, cs_ig_notes *notes, uint32_t **nodes_p)
 {
-    void (*const steps[])(server *) = {find_leads,    list_devices, list_ways, grow_trees,
-                                       place_sockets, place_devices, wire_nics, read_own_links,
-                                       add_left_out};
+    void (*const steps[])(server *) = {find_leads, list_devices,   list_ways,
+                                       grow_trees, place_sockets,  place_devices,
+                                       wire_nics,  read_own_links, add_left_out};
     server s = {.r = r, .device = device, .wires = wires, .notes = notes, .n = device->n_nodes};
 
     if (!allocate(&s, n_links)) {

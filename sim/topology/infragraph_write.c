@@ -63,7 +63,8 @@ static void plain_name(char *to, size_t bytes, const char *from)
 
 /* ---- links ---- */
 
-/* The number that times `factor` over `divisor` is exactly the value, if its neighbours have one. */
+/* The number that times `factor` over `divisor` is exactly the value, if its neighbours have one.
+ */
 static double in_units(double value, double factor, double divisor)
 {
     double guess  = value / factor * divisor;
@@ -113,8 +114,8 @@ static const char *link_of(writer *w, link_list *l, const char *role, double rat
     for (size_t i = 0; i < l->n; i++) {
         link_kind *k    = l->kinds[i];
         bool       same = strncmp(k->name, role, bytes) == 0 &&
-                    (k->name[bytes] == '\0' || (k->name[bytes] == '-' &&
-                                                isdigit((unsigned char)k->name[bytes + 1])));
+                    (k->name[bytes] == '\0' ||
+                     (k->name[bytes] == '-' && isdigit((unsigned char)k->name[bytes + 1])));
         of_role += same;
         if (same && k->rate_Bps == rate_Bps &&
             (k->latency_s == latency_s || (isnan(k->latency_s) && isnan(latency_s)))) {
@@ -175,8 +176,8 @@ static void add_component(writer *w, json_t *list, const char *name, uint32_t co
                           const char *choice)
 {
     if (count > 0) {
-        append(w, list, json_pack("{s:s, s:i, s:s}", "name", name, "count", (int)count, "choice",
-                                  choice));
+        append(w, list,
+               json_pack("{s:s, s:i, s:s}", "name", name, "count", (int)count, "choice", choice));
     }
 }
 
@@ -242,10 +243,10 @@ static void hang(server *s, const cs_device *list, uint32_t n, const char *name,
         for (end = i + 1; end < n && hang_alike(d, &list[end]);) {
             end++;
         }
-        const char *link = link_of(s->w, &s->links, "pcie", pcie_rate(d), latency_s);
+        const char *link      = link_of(s->w, &s->links, "pcie", pcie_rate(d), latency_s);
         bool        is_socket = d->pcie == CS_NO_SWITCH;
-        const char *to        = bridge < s->n_bridges ? "pcie-bridge" : is_socket ? "cpu" : "pcie-switch";
-        uint32_t    at        = bridge < s->n_bridges ? bridge : is_socket ? d->socket : d->pcie;
+        const char *to = bridge < s->n_bridges ? "pcie-bridge" : is_socket ? "cpu" : "pcie-switch";
+        uint32_t    at = bridge < s->n_bridges ? bridge : is_socket ? d->socket : d->pcie;
         join(s->w, s->edges, link, to, at, at + 1, name, i, end);
     }
 }
@@ -259,8 +260,8 @@ static void join_near(server *s)
         for (uint32_t i = 0; i < m->n_gpus + m->n_nics; i++) {
             const cs_device *d = i < m->n_gpus ? &m->gpus[i] : &m->nics[i - m->n_gpus];
             if (bridge_of(s, d) == b) {
-                join(s->w, s->edges, link_of(s->w, &s->links, "pcie", 0, (double)NAN), "pcie-switch",
-                     d->pcie, d->pcie + 1, "pcie-bridge", b, b + 1);
+                join(s->w, s->edges, link_of(s->w, &s->links, "pcie", 0, (double)NAN),
+                     "pcie-switch", d->pcie, d->pcie + 1, "pcie-bridge", b, b + 1);
                 break;
             }
         }
@@ -284,14 +285,16 @@ static void join_switches(server *s)
 
     for (uint32_t i = 0; i < m->n_switches; i++) {
         const cs_pcie_switch *p = &m->switches[i];
-        bool        is_open = p->is_uplink_assumed && p->uplink_Bps == CS_ASSUMED_PCIE_BPS;
-        const char *link    = link_of(s->w, &s->links, "pcie", is_open ? 0 : p->uplink_Bps, (double)NAN);
+        bool        is_open     = p->is_uplink_assumed && p->uplink_Bps == CS_ASSUMED_PCIE_BPS;
+        const char *link =
+            link_of(s->w, &s->links, "pcie", is_open ? 0 : p->uplink_Bps, (double)NAN);
         join(s->w, s->edges, link, "cpu", p->socket, p->socket + 1, "pcie-switch", i, i + 1);
     }
     if (room > 1 && m->socket_Bps > 0) {
-        bool is_open = m->assumed[CS_RATE_SOCKETS] != NULL && m->socket_Bps == CS_ASSUMED_SOCKET_BPS;
-        const char *link = link_of(s->w, &s->links, "cpu-link", is_open ? 0 : m->socket_Bps,
-                                   m->cross_alpha_s);
+        bool is_open =
+            m->assumed[CS_RATE_SOCKETS] != NULL && m->socket_Bps == CS_ASSUMED_SOCKET_BPS;
+        const char *link =
+            link_of(s->w, &s->links, "cpu-link", is_open ? 0 : m->socket_Bps, m->cross_alpha_s);
         join(s->w, s->edges, link, "cpu", 0, room, "cpu", 0, room);
     }
 }
@@ -377,8 +380,8 @@ typedef struct servers {
 
 static const char *wire_of(writer *w, const cs_machine *m, uint32_t nic)
 {
-    const cs_device *d = &m->nics[nic];
-    bool is_open       = d->is_wire_assumed && d->wire_Bps == CS_ASSUMED_NIC_BPS;
+    const cs_device *d       = &m->nics[nic];
+    bool             is_open = d->is_wire_assumed && d->wire_Bps == CS_ASSUMED_NIC_BPS;
     return link_of(w, &w->wires, "wire", is_open ? 0 : d->wire_Bps, m->nic_alpha_s / 2);
 }
 
@@ -477,8 +480,8 @@ static void join_links(writer *w, const cs_site_network *net, uint32_t *ports)
 
 static void add_instances(writer *w, const char *name, const char *device, uint32_t count)
 {
-    append(w, w->instances, json_pack("{s:s, s:s, s:i}", "name", name, "device", device, "count",
-                                      (int)count));
+    append(w, w->instances,
+           json_pack("{s:s, s:s, s:i}", "name", name, "device", device, "count", (int)count));
 }
 
 /* A switch with its ports; the insides of switches have no rates. */
@@ -517,8 +520,8 @@ static cs_status add_network(writer *w, const cs_site *site, const servers *head
 {
     const cs_site_network *net      = site->network;
     uint32_t               switches = net != NULL ? net->n_switches : 1, most = 1;
-    uint64_t  n_nics = (uint64_t)heads->n * heads->m->n_nics;
-    uint32_t *ports  = CS_NEW(uint32_t, switches);
+    uint64_t               n_nics = (uint64_t)heads->n * heads->m->n_nics;
+    uint32_t              *ports  = CS_NEW(uint32_t, switches);
 
     n_nics += tails->n > 0 ? (uint64_t)tails->n * tails->m->n_nics : 0;
     if (ports == NULL) {
@@ -587,8 +590,7 @@ static void begin(writer *w, const char *name)
     w->edges      = put_list(w, w->root, "edges");
 }
 
-static cs_status write_tree(const cs_site *site, uint32_t n_servers, json_t **tree_p,
-                            cs_error *err)
+static cs_status write_tree(const cs_site *site, uint32_t n_servers, json_t **tree_p, cs_error *err)
 {
     bool     has_tail = site->tail != NULL && site->first_tail < n_servers;
     uint32_t n_heads  = has_tail ? site->first_tail : n_servers;

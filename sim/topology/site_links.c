@@ -78,8 +78,8 @@ static uint32_t over_network(const site_data *d, const cs_cluster *cluster, uint
                         a->nic_pcie + 2 * out + 1, links, n);
     links[n++] = x + a->wires + 2 * out;
     if (d->network.kind != NULL) {
-        uint32_t end = n + d->network.kind->path(&d->network, cluster, src, dst, CS_NIC, path,
-                                                 links + n);
+        uint32_t end =
+            n + d->network.kind->path(&d->network, cluster, src, dst, CS_NIC, path, links + n);
         for (; n < end; n++) {
             links[n] += d->n_inside;
         }
@@ -407,7 +407,7 @@ cs_status cs_site_links(const cs_site *site, const cs_cluster *cluster, cs_arena
     if (site->network != NULL) {
         CS_TRY(make_network(site->network, cluster, arena, d, err));
     } else if (!d->pairs_differ && d->first_tail == UINT32_MAX &&
-        !has_limits(&d->kinds[0], d->g, servers)) {
+               !has_limits(&d->kinds[0], d->g, servers)) {
         return CS_OK;
     }
     double n = (double)servers * (d->kinds[0].n_links + d->kinds[1].n_links);

@@ -10,12 +10,12 @@
 /* What a preset or a file says about a cluster, before its other keys are read: they override it.
  */
 typedef struct cs_topology_source {
-    bool             has_site; /* servers: a preset, NCCL's XML, nvidia-smi's matrix,
-                                InfraGraph */
-    cs_topology_file file;     /* the site, or hosts with routes, or a JSON tree; borrowed from the
-                                  reading's files (a preset: its arena) */
-    const char *path;          /* of the file, in the arena; NULL: a preset */
-    const char *fingerprint;   /* of the file; NULL: a preset */
+    bool has_site;           /* servers: a preset, NCCL's XML, nvidia-smi's matrix,
+                              InfraGraph */
+    cs_topology_file file;   /* the site, or hosts with routes, or a JSON tree; borrowed from the
+                                reading's files (a preset: its arena) */
+    const char *path;        /* of the file, in the arena; NULL: a preset */
+    const char *fingerprint; /* of the file; NULL: a preset */
 } cs_topology_source;
 
 /* Look at the key "topology" and load what it names; nothing for the other kinds. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Topology files: each is refused in one line or describes servers, or hosts with routes, that
- * the checks of a scenario can look at. Servers are written as InfraGraph, or refused, and read back.
+ * the checks of a scenario can look at. Servers are written as InfraGraph, or refused, and read
+ * back.
  */
 #include "base/text.h"
 #include "cs/graph.h"

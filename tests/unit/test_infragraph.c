@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* InfraGraph's files: servers and networks in both dialects of the schema, what is assumed, left out
- * and refused, and that what is written reads back as the same times. The files are made up.
+/* InfraGraph's files: servers and networks in both dialects of the schema, what is assumed, left
+ * out and refused, and that what is written reads back as the same times. The files are made up.
  */
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -65,8 +65,8 @@ static cs_machine_ports ports_of(const cs_machine *m, bool is_network)
     "  - {ep1: {component: \"" a "\"}, ep2: {component: \"" b "\"}, scheme: " scheme ", " \
     "link: " link "}\n"
 #define ALL(a, b, link) EDGE(a, b, "many2many", link)
-#define OUT(a, x, b, y, link)                                                         \
-    "- {ep1: {instance: \"" a "\", component: \"" x "\"}, ep2: {instance: \"" b       \
+#define OUT(a, x, b, y, link)                                                   \
+    "- {ep1: {instance: \"" a "\", component: \"" x "\"}, ep2: {instance: \"" b \
     "\", component: \"" y "\"}, scheme: one2one, link: " link "}\n"
 #define GB "gigabytes_per_second"
 #define DEVICE(name, components, links, edges) \
@@ -74,17 +74,18 @@ static cs_machine_ports ports_of(const cs_machine *m, bool is_network)
 
 /* Two sockets with a PCIe switch each, two GPUs and a NIC below each, NVSwitches that hang at PCIe,
  * too, and a disk. */
-#define SERVER                                                                                  \
-    DEVICE("box",                                                                               \
-           PART("cpu", 2, "cpu") PART("gpu", 4, "xpu") PART("plx", 2, "switch")                  \
-               PART("nvsw", 3, "switch") PART("nic", 2, "nic") PART("disk", 5, "custom"),       \
-           LINK("pcie", GB, "32") LINK("upi", GB, "64") LATE("nv", GB, "50", "us: 0.5"),        \
-           ALL("cpu", "cpu", "upi") EDGE("cpu", "plx", "one2one", "pcie")                        \
-               ALL("plx[0]", "gpu[0:2]", "pcie") ALL("plx[1]", "gpu[2:4]", "pcie")               \
-                   EDGE("plx", "nic", "one2one", "pcie") ALL("gpu", "nvsw", "nv")                \
+#define SERVER                                                                            \
+    DEVICE("box",                                                                         \
+           PART("cpu", 2, "cpu") PART("gpu", 4, "xpu") PART("plx", 2, "switch")           \
+               PART("nvsw", 3, "switch") PART("nic", 2, "nic") PART("disk", 5, "custom"), \
+           LINK("pcie", GB, "32") LINK("upi", GB, "64") LATE("nv", GB, "50", "us: 0.5"),  \
+           ALL("cpu", "cpu", "upi") EDGE("cpu", "plx", "one2one", "pcie")                 \
+               ALL("plx[0]", "gpu[0:2]", "pcie") ALL("plx[1]", "gpu[2:4]", "pcie")        \
+                   EDGE("plx", "nic", "one2one", "pcie") ALL("gpu", "nvsw", "nv")         \
                        ALL("nvsw", "plx[0]", "pcie") ALL("cpu[0]", "disk[0:5:2]", "pcie"))
-#define SWITCH DEVICE("switch", PART("port", 16, "port") PART("asic", 1, "cpu"), BARE("ic"), \
-                      ALL("asic", "port", "ic"))
+#define SWITCH                                                                    \
+    DEVICE("switch", PART("port", 16, "port") PART("asic", 1, "cpu"), BARE("ic"), \
+           ALL("asic", "port", "ic"))
 
 TestSuite(infragraph, .init = ct_folder_enter, .fini = ct_folder_leave);
 
@@ -126,11 +127,13 @@ Test(infragraph, a_device_is_a_server, .fini = free_arena)
 /* A device may be the root, and infrastructures may have something around them. */
 Test(infragraph, what_may_be_the_root, .fini = free_arena)
 {
-    static const char device[] = "name: one\ncomponents:\n- {name: gpu, count: 2, choice: xpu}\nlinks: "
-                                 "[]\nedges: []\n";
+    static const char device[] =
+        "name: one\ncomponents:\n- {name: gpu, count: 2, choice: xpu}\nlinks: "
+        "[]\nedges: []\n";
     static const char json[] =
         "{\"infragraph\": {\"infrastructure\": {\"devices\": [{\"name\": \"one\", \"components\": "
-        "[{\"name\": \"gpu\", \"count\": 3, \"choice\": \"xpu\"}], \"links\": [], \"edges\": []}]}, "
+        "[{\"name\": \"gpu\", \"count\": 3, \"choice\": \"xpu\"}], \"links\": [], \"edges\": "
+        "[]}]}, "
         "\"annotations\": {\"nodes\": [{}, {}], \"links\": [{}]}}}";
     const cs_machine *m = parse(device);
 
@@ -146,16 +149,22 @@ Test(infragraph, what_may_be_the_root, .fini = free_arena)
 Test(infragraph, connections_of_one_line, .fini = free_arena)
 {
     cs_site s = site_of(
-        "infrastructure:\n  devices:\n  - name: box\n    components:\n    - {name: xpu, type: xpu}\n"
+        "infrastructure:\n  devices:\n  - name: box\n    components:\n    - {name: xpu, type: "
+        "xpu}\n"
         "    - {name: nic, type: nic, external: true}\n    - {name: nvlsw, type: custom}\n"
         "    links:\n    - name: pcie\n      bandwidth: {choice: gigabytes_per_second, "
-        "gigabytes_per_second: 32}\n    - name: nvlink\n      bandwidth: {choice: giga_bytes_per_second, "
-        "giga_bytes_per_second: 128}\n    connections:\n    - xpu.0.pcie.nic.0\n    - xpu.1.pcie.nic.1\n"
+        "gigabytes_per_second: 32}\n    - name: nvlink\n      bandwidth: {choice: "
+        "giga_bytes_per_second, "
+        "giga_bytes_per_second: 128}\n    connections:\n    - xpu.0.pcie.nic.0\n    - "
+        "xpu.1.pcie.nic.1\n"
         "    - xpu.0.nvlink.nvlsw.0\n    - xpu.1.nvlink.nvlsw.0\n"
-        "  - name: sw\n    components:\n    - {name: port, type: nic}\n    links: []\n    connections: []\n"
-        "  links:\n  - name: eth\n    bandwidth: {choice: gigabits_per_second, gigabits_per_second: "
+        "  - name: sw\n    components:\n    - {name: port, type: nic}\n    links: []\n    "
+        "connections: []\n"
+        "  links:\n  - name: eth\n    bandwidth: {choice: gigabits_per_second, "
+        "gigabits_per_second: "
         "100}\n  instances:\n  - {name: server, device: box}\n  - {name: leaf, device: sw}\n"
-        "  connections:\n  - server.0.nic.0.eth.leaf.0.port.0\n  - server.0.nic.1.eth.leaf.0.port.1\n"
+        "  connections:\n  - server.0.nic.0.eth.leaf.0.port.0\n  - "
+        "server.0.nic.1.eth.leaf.0.port.1\n"
         "  - server.2.nic.0.eth.leaf.1.port.0\n  - server.2.nic.1.eth.leaf.1.port.1\n"
         "  - server.1.nic.0.eth.leaf.1.port.2\n  - server.1.nic.1.eth.leaf.1.port.3\n"
         "  - leaf.0.port.4.eth.leaf.1.port.4\n");
@@ -202,7 +211,8 @@ Test(infragraph, links_of_pairs, .fini = free_arena)
 Test(infragraph, which_links_are_the_gpus_own, .fini = free_arena)
 {
     const cs_machine *m = parse("devices:\n" DEVICE(
-        "named", PART("cpu", 1, "cpu") PART("gpu", 2, "xpu") PART("plx", 1, "switch") PART("x", 1, "switch"),
+        "named",
+        PART("cpu", 1, "cpu") PART("gpu", 2, "xpu") PART("plx", 1, "switch") PART("x", 1, "switch"),
         LINK("below", GB, "16") LINK("above", GB, "8") LINK("own", GB, "100"),
         ALL("gpu", "plx", "below") ALL("plx", "cpu", "above") ALL("gpu", "x", "own")));
 
@@ -227,12 +237,14 @@ Test(infragraph, which_links_are_the_gpus_own, .fini = free_arena)
 Test(infragraph, nics_below_the_same_switch_are_near, .fini = free_arena)
 {
     const cs_machine *m = parse("devices:\n" DEVICE(
-        "tree", PART("cpu", 1, "cpu") PART("gpu", 2, "xpu") PART("nic", 2, "nic") PART("low", 2, "switch")
-                    PART("top", 1, "switch"),
+        "tree",
+        PART("cpu", 1, "cpu") PART("gpu", 2, "xpu") PART("nic", 2, "nic") PART("low", 2, "switch")
+            PART("top", 1, "switch"),
         LINK("pcie", GB, "32"),
         ALL("cpu", "top", "pcie") ALL("top", "low", "pcie") EDGE("low", "gpu", "one2one", "pcie")
-            EDGE("low[0]", "nic[1]", "one2one", "pcie") EDGE("low[1]", "nic[0]", "one2one", "pcie")));
-    cs_nic_choice choice;
+            EDGE("low[0]", "nic[1]", "one2one", "pcie")
+                EDGE("low[1]", "nic[0]", "one2one", "pcie")));
+    cs_nic_choice     choice;
 
     cr_assert_eq(m->n_switches, 1, "the one at the CPU");
     cr_assert_eq(cs_machine_choose_nics(m, 2, &arena, &choice), CS_OK);
@@ -244,20 +256,26 @@ Test(infragraph, nics_below_the_same_switch_are_near, .fini = free_arena)
 Test(infragraph, devices_inside_devices, .fini = free_arena)
 {
     cs_site s = site_of(
-        "devices:\n" DEVICE("board", PART("gpu", 2, "xpu") PART("sw", 1, "switch"), LINK("nv", GB, "90"),
-                            ALL("gpu", "sw", "nv"))
+        "devices:\n" DEVICE("board", PART("gpu", 2, "xpu") PART("sw", 1, "switch"),
+                            LINK("nv", GB, "90"), ALL("gpu", "sw", "nv"))
             DEVICE("card", PART("chip", 1, "cpu") PART("port", 2, "port") PART("cage", 2, "device"),
-                   BARE("lane"), ALL("chip", "port", "lane") "  - {ep1: {component: port}, ep2: {device: "
-                   "cage, component: \"plug[0]\"}, scheme: one2one, link: lane}\n")
-                DEVICE("cage", PART("plug", 1, "port"), BARE("lane"), "")
-                    DEVICE("box", PART("cpu", 1, "cpu") PART("board", 2, "device") PART("card", 2, "device"),
-                           LINK("pcie", GB, "16"),
-                           ALL("cpu", "board[0:2].gpu", "pcie") ALL("cpu", "card.chip[0]", "pcie") "  - {ep1: "
-                           "{device: \"board[0]\", component: \"sw\"}, ep2: {device: \"board[1]\", component: "
-                           "sw}, scheme: one2one, link: pcie}\n") SWITCH
-        "links:\n" LINK("eth", "gigabits_per_second", "100")
-        "instances:\n- {name: host, device: box, count: 2}\n- {name: leaf, device: switch, count: 1}\n"
-        "edges:\n" OUT("host", "card.cage.plug", "leaf", "port", "eth"));
+                   BARE("lane"),
+                   ALL("chip", "port",
+                       "lane") "  - {ep1: {component: port}, ep2: {device: "
+                               "cage, component: \"plug[0]\"}, scheme: one2one, link: lane}\n")
+                DEVICE("cage", PART("plug", 1, "port"), BARE("lane"), "") DEVICE(
+                    "box",
+                    PART("cpu", 1, "cpu") PART("board", 2, "device") PART("card", 2, "device"),
+                    LINK("pcie", GB, "16"),
+                    ALL("cpu", "board[0:2].gpu", "pcie") ALL(
+                        "cpu", "card.chip[0]", "pcie") "  - {ep1: "
+                                                       "{device: \"board[0]\", component: \"sw\"}, "
+                                                       "ep2: {device: \"board[1]\", component: "
+                                                       "sw}, scheme: one2one, link: pcie}\n") SWITCH
+        "links:\n" LINK("eth", "gigabits_per_second",
+                        "100") "instances:\n- {name: host, device: box, count: 2}\n- {name: leaf, "
+                               "device: switch, count: 1}\n"
+                               "edges:\n" OUT("host", "card.cage.plug", "leaf", "port", "eth"));
     const cs_machine *m = s.machine;
 
     cr_assert_eq(m->n_gpus, 4);
@@ -265,8 +283,9 @@ Test(infragraph, devices_inside_devices, .fini = free_arena)
     cr_assert_eq(m->nics[0].wire_Bps, 25e9, "two ports of 100 Gb/s");
     cr_assert_eq(m->gpus[3].pcie_Bps, 16e9);
     cr_assert_null(s.network, "one switch is a crossbar");
-    has_note(m, "NICs with several links to the network have the sum of their rates, at the first one's "
-                "switch (4)\n");
+    has_note(
+        m, "NICs with several links to the network have the sum of their rates, at the first one's "
+           "switch (4)\n");
 }
 
 /* ---- rates ---- */
@@ -275,10 +294,12 @@ static double rate_of(const char *bandwidth)
 {
     char text[600];
 
-    snprintf(text, sizeof text, "name: d\ncomponents:\n%s%slinks:\n- {name: l, physical: {bandwidth: %s}}\n"
-             "edges:\n%s", PART("cpu", 1, "cpu"), PART("gpu", 1, "xpu"), bandwidth, ALL("cpu", "gpu", "l"));
-    const cs_machine *m = parse(text);
-    double rate_Bps     = m->gpus[0].is_pcie_assumed ? 0 : m->gpus[0].pcie_Bps;
+    snprintf(text, sizeof text,
+             "name: d\ncomponents:\n%s%slinks:\n- {name: l, physical: {bandwidth: %s}}\n"
+             "edges:\n%s",
+             PART("cpu", 1, "cpu"), PART("gpu", 1, "xpu"), bandwidth, ALL("cpu", "gpu", "l"));
+    const cs_machine *m        = parse(text);
+    double            rate_Bps = m->gpus[0].is_pcie_assumed ? 0 : m->gpus[0].pcie_Bps;
     free_arena();
     return rate_Bps;
 }
@@ -289,8 +310,9 @@ Test(infragraph, units_of_rates)
     cr_assert_eq(rate_of("{gigabits_per_second: 400}"), 50e9);
     cr_assert_float_eq(rate_of("{gigatransfers_per_second: 16}"), 16e9 * 16 / 8 * 128 / 130, 1);
     cr_assert_float_eq(rate_of("{giga_transfers_per_second: 5}"), 8e9, 1);
-    cr_assert_eq(rate_of("{choice: gigabits_per_second, gigabits_per_second: 8, gigabytes_per_second: 9}"),
-                 1e9, "the one that is chosen");
+    cr_assert_eq(
+        rate_of("{choice: gigabits_per_second, gigabits_per_second: 8, gigabytes_per_second: 9}"),
+        1e9, "the one that is chosen");
     cr_assert_eq(rate_of("{}"), 0);
     cr_assert_eq(rate_of("null"), 0);
 }
@@ -298,9 +320,11 @@ Test(infragraph, units_of_rates)
 /* A rate in GB/s that no port has was meant in Gb/s. It is read as it stands, and said. */
 Test(infragraph, implausible_rates_are_said, .fini = free_arena)
 {
-#define NET(unit, rate)                                                                                \
-    "devices:\n" SERVER SWITCH "links:\n" LINK("eth", unit, rate) "instances:\n- {name: h, device: box, " \
-    "count: 2}\n- {name: s, device: switch, count: 1}\nedges:\n" OUT("h", "nic", "s", "port", "eth")
+#define NET(unit, rate)                                                                      \
+    "devices:\n" SERVER SWITCH "links:\n" LINK(                                              \
+        "eth", unit, rate) "instances:\n- {name: h, device: box, "                           \
+                           "count: 2}\n- {name: s, device: switch, count: 1}\nedges:\n" OUT( \
+                               "h", "nic", "s", "port", "eth")
     const cs_machine *m = parse(NET(GB, "400"));
 
     cr_assert_eq(m->nics[0].wire_Bps, 400e9);
@@ -311,15 +335,19 @@ Test(infragraph, implausible_rates_are_said, .fini = free_arena)
 
 /* ---- networks ---- */
 
-#define TWO_TIERS(wire, up)                                                                          \
-    "devices:\n" SERVER SWITCH "links:\n" wire up "instances:\n- {name: host, device: box, count: 4}\n" \
-    "- {name: leaf, device: switch, count: 2}\n- {name: spine, device: switch, count: 2}\nedges:\n"     \
-    OUT("host[0:2]", "nic", "leaf[0]", "port", "wire") OUT("host[2:4]", "nic", "leaf[1]", "port", "wire") \
-    OUT("leaf[0:2]", "port[8]", "spine[0]", "port", "up") OUT("leaf[0:2]", "port[9]", "spine[1]", "port", "up")
+#define TWO_TIERS(wire, up)                                                             \
+    "devices:\n" SERVER SWITCH "links:\n" wire up                                       \
+    "instances:\n- {name: host, device: box, count: 4}\n"                               \
+    "- {name: leaf, device: switch, count: 2}\n- {name: spine, device: switch, count: " \
+    "2}\nedges:\n" OUT("host[0:2]", "nic", "leaf[0]", "port", "wire")                   \
+        OUT("host[2:4]", "nic", "leaf[1]", "port", "wire")                              \
+            OUT("leaf[0:2]", "port[8]", "spine[0]", "port", "up")                       \
+                OUT("leaf[0:2]", "port[9]", "spine[1]", "port", "up")
 static const char two_tiers[] =
     TWO_TIERS(LATE("wire", GB, "25", "us: 2"), LATE("up", "gigabits_per_second", "100", "ns: 300"));
 
-static cs_status build(const cs_site *s, uint32_t servers, cs_cluster *c, cs_topology *t, cs_error *err)
+static cs_status build(const cs_site *s, uint32_t servers, cs_cluster *c, cs_topology *t,
+                       cs_error *err)
 {
     cs_machine_ports p = ports_of(s->machine, true);
 
@@ -333,9 +361,10 @@ static cs_status build(const cs_site *s, uint32_t servers, cs_cluster *c, cs_top
 Test(infragraph, ways_through_the_network, .fini = free_arena)
 {
     static const char *const names[] = {
-        "PCIe of gpu0 up, server 0",     "PCIe of NIC nic0 down, server 0", "wire out of NIC nic0, server 0",
-        "link leaf 0 -> spine 1",        "link spine 1 -> leaf 1",          "wire in of NIC nic1, server 3",
-        "PCIe of NIC nic1 up, server 3", "PCIe of gpu3 down, server 3"};
+        "PCIe of gpu0 up, server 0",      "PCIe of NIC nic0 down, server 0",
+        "wire out of NIC nic0, server 0", "link leaf 0 -> spine 1",
+        "link spine 1 -> leaf 1",         "wire in of NIC nic1, server 3",
+        "PCIe of NIC nic1 up, server 3",  "PCIe of gpu3 down, server 3"};
     cs_site     s = site_of(two_tiers);
     cs_cluster  c;
     cs_topology t;
@@ -381,9 +410,10 @@ Test(infragraph, a_network_has_so_many_servers, .fini = free_arena)
 /* A NIC without a link is left out where others have one; servers that differ are of two kinds. */
 Test(infragraph, servers_of_two_kinds, .fini = free_arena)
 {
-    cs_site s = site_of("devices:\n" SERVER SWITCH "links:\n" LINK("fast", GB, "50") LINK("slow", GB, "25")
-                        "instances:\n- {name: a, device: box, count: 2}\n- {name: b, device: box, count: 1}\n"
-                        "- {name: s, device: switch, count: 1}\nedges:\n" OUT("a", "nic", "s", "port", "fast")
+    cs_site s = site_of("devices:\n" SERVER SWITCH "links:\n" LINK("fast", GB, "50") LINK(
+        "slow", GB,
+        "25") "instances:\n- {name: a, device: box, count: 2}\n- {name: b, device: box, count: 1}\n"
+              "- {name: s, device: switch, count: 1}\nedges:\n" OUT("a", "nic", "s", "port", "fast")
                             OUT("b", "nic[1]", "s", "port[9]", "slow"));
 
     cr_assert_eq(s.n_servers, 3);
@@ -420,13 +450,15 @@ static const struct {
      "devices[0].links[0].physical.bandwidth.gbps", "unknown unit: known are gigabits_per_second"},
     {"devices:\n" DEVICE("d", PART("g", 2, "xpu"), LINK("l", GB, "-3"), ""), 6, 0,
      "devices[0].links[0].physical.bandwidth.gigabytes_per_second", "-3 is outside"},
-    {"devices:\n" DEVICE("d", PART("g", 2, "xpu"), "  - {name: l, physical: {bandwidth: {choice: " GB
-                         ", gigabits_per_second: 3}}}\n", ""),
+    {"devices:\n" DEVICE(
+         "d", PART("g", 2, "xpu"),
+         "  - {name: l, physical: {bandwidth: {choice: " GB ", gigabits_per_second: 3}}}\n", ""),
      6, 0, "devices[0].links[0].physical.bandwidth.choice", "chooses a unit that is not there"},
-    {"devices:\n" DEVICE("d", PART("g", 2, "xpu"), "  - {name: l, physical: {latency: {us: 2e9}}}\n", ""), 6,
-     0, "devices[0].links[0].physical.latency.us", "outside"},
-    {"devices:\n" DEVICE("d", PART("g", 2, "xpu"), BARE("l"), EDGE("g[0]", "g[1]", "ring", "l")), 8, 0,
-     "devices[0].edges[0].scheme", "ring is not accepted: one2one and many2many are"},
+    {"devices:\n" DEVICE("d", PART("g", 2, "xpu"),
+                         "  - {name: l, physical: {latency: {us: 2e9}}}\n", ""),
+     6, 0, "devices[0].links[0].physical.latency.us", "outside"},
+    {"devices:\n" DEVICE("d", PART("g", 2, "xpu"), BARE("l"), EDGE("g[0]", "g[1]", "ring", "l")), 8,
+     0, "devices[0].edges[0].scheme", "ring is not accepted: one2one and many2many are"},
     {"devices:\n" DEVICE("d", PART("g", 2, "xpu"), BARE("l"), ALL("g[0]", "g[2]", "l")), 8, 0,
      "devices[0].edges[0].ep2.component", "g has no [2]: accepted are slices as [0], [0:2]"},
     {"devices:\n" DEVICE("d", PART("g", 2, "xpu"), BARE("l"), ALL("g[1:1]", "g", "l")), 8, 0,
@@ -439,37 +471,41 @@ static const struct {
      "devices[0].edges[0].ep2.component", "g has no parts"},
     {"devices:\n" DEVICE("d", PART("g", 2, "xpu"), BARE("l"), ALL("g", "g", "m")), 8, 0,
      "devices[0].edges[0].link", "m is no link of the list"},
-    {"devices:\n" DEVICE("d", PART("d", 2, "device"), BARE("l"), ""), 4, 0, "devices[0].components[0]",
-     "device d is inside itself"},
-    {"devices:\n" DEVICE("d", PART("e", 2, "device"), BARE("l"), ""), 4, 0, "devices[0].components[0]",
-     "e is no device of the file"},
-    {"devices:\n- name: d\n  components:\n" PART("g", 2, "xpu") "  links:\n" BARE("l")
-     "  connections:\n  - g.0.l.g\n", 8, 5, "devices[0].connections[0]",
-     "is no connection: accepted is like xpu.0.nvlink.nvlsw.0"},
+    {"devices:\n" DEVICE("d", PART("d", 2, "device"), BARE("l"), ""), 4, 0,
+     "devices[0].components[0]", "device d is inside itself"},
+    {"devices:\n" DEVICE("d", PART("e", 2, "device"), BARE("l"), ""), 4, 0,
+     "devices[0].components[0]", "e is no device of the file"},
+    {"devices:\n- name: d\n  components:\n" PART("g", 2, "xpu") "  links:\n" BARE(
+         "l") "  connections:\n  - g.0.l.g\n",
+     8, 5, "devices[0].connections[0]", "is no connection: accepted is like xpu.0.nvlink.nvlsw.0"},
     {"devices:\n" SERVER DEVICE("e", PART("g", 2, "xpu"), BARE("l"), ""), 1, 1, "",
      "has no instances, and devices box and e have GPUs"},
-    {"devices:\n" SERVER SWITCH ETH HOSTS("") "edges:\n" OUT("k", "nic", "h", "nic", "eth"), 36, 0, "edges[0].ep1",
-     "k is none of the instances"},
-    {"devices:\n" SERVER SWITCH ETH HOSTS("- {name: s, device: other, count: 1}\n") "edges:\n"
-     OUT("h", "nic", "s", "port", "eth"), 37, 0, "edges[0].ep2", "s is of device other, which is not in the file"},
-    {"devices:\n" SERVER SWITCH ETH HOSTS("") "edges:\n" OUT("h[0]", "nic", "h[1]", "nic", "eth"), 1, 1, "",
-     "an edge joins two servers, h[0] nic[0] and h[1] nic[0]"},
-    {"devices:\n" SERVER SWITCH ETH HOSTS("- {name: s, device: switch, count: 1}\n") "edges:\n"
-     OUT("h", "gpu", "s", "port", "eth"), 1, 1, "", "an edge leaves a server at h[0] gpu[0]: accepted are NICs"},
+    {"devices:\n" SERVER SWITCH ETH HOSTS("") "edges:\n" OUT("k", "nic", "h", "nic", "eth"), 36, 0,
+     "edges[0].ep1", "k is none of the instances"},
+    {"devices:\n" SERVER SWITCH ETH HOSTS("- {name: s, device: other, count: 1}\n") "edges:\n" OUT(
+         "h", "nic", "s", "port", "eth"),
+     37, 0, "edges[0].ep2", "s is of device other, which is not in the file"},
+    {"devices:\n" SERVER SWITCH ETH HOSTS("") "edges:\n" OUT("h[0]", "nic", "h[1]", "nic", "eth"),
+     1, 1, "", "an edge joins two servers, h[0] nic[0] and h[1] nic[0]"},
+    {"devices:\n" SERVER SWITCH ETH HOSTS("- {name: s, device: switch, count: 1}\n") "edges:\n" OUT(
+         "h", "gpu", "s", "port", "eth"),
+     1, 1, "", "an edge leaves a server at h[0] gpu[0]: accepted are NICs"},
     {"devices:\n" DEVICE("d", PART("g", 4, "xpu") PART("x", 2, "switch"), LINK("nv", GB, "9"),
-                         ALL("g[0:2]", "x[0]", "nv") ALL("g[2:4]", "x[1]", "nv")), 2, 3, "devices[0]",
-     "link nv joins only some of the 4 GPUs by switches"},
-    {"devices:\n" SERVER DEVICE("e", PART("g", 2, "xpu"), BARE("l"), "") HOSTS("- {name: i, device: e, count: 1}\n"),
+                         ALL("g[0:2]", "x[0]", "nv") ALL("g[2:4]", "x[1]", "nv")),
+     2, 3, "devices[0]", "link nv joins only some of the 4 GPUs by switches"},
+    {"devices:\n" SERVER DEVICE("e", PART("g", 2, "xpu"), BARE("l"), "")
+         HOSTS("- {name: i, device: e, count: 1}\n"),
      1, 1, "", "has servers of 4 and of 2 GPUs"},
     {"devices:\n" SERVER DEVICE("e", PART("g", 4, "xpu"), BARE("l"), "")
-     HOSTS("- {name: i, device: e, count: 1}\n- {name: k, device: box, count: 1}\n"), 1, 1, "",
-     "k[0] is of the first kind behind another"},
+         HOSTS("- {name: i, device: e, count: 1}\n- {name: k, device: box, count: 1}\n"),
+     1, 1, "", "k[0] is of the first kind behind another"},
     {"devices:\n" DEVICE("d", PART("g", 2000, "xpu"), BARE("l"), ""), 2, 3, "devices[0]",
      "has 2000 GPUs and 0 NICs: accepted are at most 1024 of each"},
-    {"devices:\n" DEVICE("d", PART("g", 1, "xpu") PART("m", 65536, "memory"), BARE("l"), ""), 2, 3, "devices[0]",
-     "has more than 65536 components"},
-    {"devices:\n" DEVICE("d", PART("g", 1, "xpu") PART("m", 60000, "memory"), BARE("l"), ALL("m", "m", "l")), 9, 0,
-     "devices[0].edges[0]", "makes more than 2^22 edges"},
+    {"devices:\n" DEVICE("d", PART("g", 1, "xpu") PART("m", 65536, "memory"), BARE("l"), ""), 2, 3,
+     "devices[0]", "has more than 65536 components"},
+    {"devices:\n" DEVICE("d", PART("g", 1, "xpu") PART("m", 60000, "memory"), BARE("l"),
+                         ALL("m", "m", "l")),
+     9, 0, "devices[0].edges[0]", "makes more than 2^22 edges"},
 };
 
 Test(infragraph, refusals, .fini = free_arena)
@@ -478,16 +514,17 @@ Test(infragraph, refusals, .fini = free_arena)
         cs_topology_file file;
         cs_error         err  = {0};
         const char      *text = refusals[i].text;
-        cs_status status = cs_topology_file_parse(text, strlen(text), "in.yaml", &arena, &file, &err);
+        cs_status        status =
+            cs_topology_file_parse(text, strlen(text), "in.yaml", &arena, &file, &err);
         cr_assert_eq(status, CS_EINVAL, "%zu is %d: %s\n%s", i, status, err.message, text);
         cr_expect(strstr(err.message, refusals[i].words) != NULL, "%zu: '%s' is not in: %s", i,
                   refusals[i].words, err.message);
-        cr_expect(strncmp(err.where, refusals[i].where, strlen(refusals[i].where)) == 0, "%zu: %s", i,
-                  err.where);
-        cr_expect_eq(err.input_line, refusals[i].line, "%zu: line %d: %s: %s", i, err.input_line, err.where,
-                     err.message);
-        cr_expect(refusals[i].column == 0 || err.input_column == refusals[i].column, "%zu: column %d: %s", i,
-                  err.input_column, err.message);
+        cr_expect(strncmp(err.where, refusals[i].where, strlen(refusals[i].where)) == 0, "%zu: %s",
+                  i, err.where);
+        cr_expect_eq(err.input_line, refusals[i].line, "%zu: line %d: %s: %s", i, err.input_line,
+                     err.where, err.message);
+        cr_expect(refusals[i].column == 0 || err.input_column == refusals[i].column,
+                  "%zu: column %d: %s", i, err.input_column, err.message);
         cs_arena_free(&arena);
     }
 }
@@ -495,12 +532,14 @@ Test(infragraph, refusals, .fini = free_arena)
 /* In JSON the place is found as well. */
 Test(infragraph, refusals_of_json, .fini = free_arena)
 {
-    static const char text[] = "{\"devices\": [\n {\"name\": \"d\",\n  \"components\": [{\"name\": \"g\",\n   "
-                               "\"count\": \"two\"}]}]}";
+    static const char text[] =
+        "{\"devices\": [\n {\"name\": \"d\",\n  \"components\": [{\"name\": \"g\",\n   "
+        "\"count\": \"two\"}]}]}";
     cs_topology_file file;
     cs_error         err = {0};
 
-    cr_assert_eq(cs_topology_file_parse(text, strlen(text), "in.json", &arena, &file, &err), CS_EINVAL);
+    cr_assert_eq(cs_topology_file_parse(text, strlen(text), "in.json", &arena, &file, &err),
+                 CS_EINVAL);
     cr_assert_str_eq(err.where, "devices[0].components[0].count");
     cr_assert_eq(err.input_line, 4);
     cr_assert_eq(err.input_column, 13);
@@ -521,7 +560,8 @@ static const char *written(const cs_site *s, uint32_t servers, bool as_json)
 }
 
 static const char *const models[]     = {"alpha-beta", "loggp", "flow"};
-static const char *const algorithms[] = {"ring", "nccl_rings", "rhd", "allpairs", "double_binary_tree"};
+static const char *const algorithms[] = {"ring", "nccl_rings", "rhd", "allpairs",
+                                         "double_binary_tree"};
 
 /* Every model and algorithm ends at the same instant, to the last bit, on both topologies. */
 static void same_times(const char *a, const char *b, const char *what)
@@ -531,10 +571,11 @@ static void same_times(const char *a, const char *b, const char *what)
             double elapsed_s[2];
             for (int side = 0; side < 2; side++) {
                 char json[600];
-                snprintf(json, sizeof json,
-                         "{\"algorithm\": \"%s\", \"bytes\": \"3MB\", \"model\": \"%s\", \"cluster\": "
-                         "{\"topology\": %s}}",
-                         algorithms[k], models[m], side == 0 ? a : b);
+                snprintf(
+                    json, sizeof json,
+                    "{\"algorithm\": \"%s\", \"bytes\": \"3MB\", \"model\": \"%s\", \"cluster\": "
+                    "{\"topology\": %s}}",
+                    algorithms[k], models[m], side == 0 ? a : b);
                 cs_config *config = ct_config_of(json);
                 cs_case    c      = ct_case(config, 0);
                 elapsed_s[side]   = ct_result(&c).elapsed_s;
@@ -542,8 +583,8 @@ static void same_times(const char *a, const char *b, const char *what)
                 cs_config_free(config);
             }
             cr_assert_gt(elapsed_s[0], 0);
-            cr_assert(elapsed_s[0] == elapsed_s[1], "%s, %s on %s: %.17g and %.17g", what, algorithms[k], models[m],
-                      elapsed_s[0], elapsed_s[1]);
+            cr_assert(elapsed_s[0] == elapsed_s[1], "%s, %s on %s: %.17g and %.17g", what,
+                      algorithms[k], models[m], elapsed_s[0], elapsed_s[1]);
         }
     }
 }
@@ -554,15 +595,16 @@ Test(infragraph, presets_read_back_as_the_same_times, .fini = free_arena)
 
     for (const cs_preset *p = cs_presets; p->name != NULL; p++) {
         cs_site  s;
-        cs_text  out     = {0};
-        cs_error err     = {0};
+        cs_text  out = {0};
+        cs_error err = {0};
         char     preset[200], file[600], folder[400];
         uint32_t servers = p->n_servers > 1 ? p->n_servers : p->server.n_gpus > 8 ? 1 : 2;
         cr_assert_eq(cs_preset_find(p->name, &arena, &s, NULL), CS_OK);
         if (cs_infragraph_write(&s, servers, refused % 2 == 0, &out, &err) != CS_OK) {
             cr_assert_eq(err.status, CS_ENOTSUP);
             cr_assert_str_eq(p->name, "parallel-rings-a", "%s: %s", p->name, err.message);
-            cr_assert_not_null(strstr(err.message, "no place for the rate of one GPU"), "%s", err.message);
+            cr_assert_not_null(strstr(err.message, "no place for the rate of one GPU"), "%s",
+                               err.message);
             refused++;
             continue;
         }
@@ -579,7 +621,7 @@ Test(infragraph, presets_read_back_as_the_same_times, .fini = free_arena)
 /* A network, too; and what is written of what was read is written once more as it is. */
 Test(infragraph, networks_read_back_as_the_same_times, .fini = free_arena)
 {
-    cs_site     s = site_of(two_tiers), again;
+    cs_site     s    = site_of(two_tiers), again;
     const char *text = written(&s, 4, false);
     char        folder[400], a[500], b[500];
 
@@ -612,8 +654,14 @@ Test(infragraph, other_files_read_back_as_the_same_times, .fini = free_arena)
 
 Test(infragraph, rates_that_have_no_place, .fini = free_arena)
 {
-    cs_server_shape shape = {.n_gpus = 2, .n_nics = 1, .n_sockets = 1, .mesh = CS_MESH_FULL, .nvlink_Bps = 1e9,
-                             .nic_Bps = 1e9, .nic_pcie_Bps = 1e9, .pcie_Bps = 1e9};
+    cs_server_shape shape = {.n_gpus       = 2,
+                             .n_nics       = 1,
+                             .n_sockets    = 1,
+                             .mesh         = CS_MESH_FULL,
+                             .nvlink_Bps   = 1e9,
+                             .nic_Bps      = 1e9,
+                             .nic_pcie_Bps = 1e9,
+                             .pcie_Bps     = 1e9};
     cs_machine     *m     = cs_server_make(&shape, "one way", &arena);
     cs_site         s     = {.machine = m, .n_servers = 1};
     cs_text         out   = {0};
@@ -621,8 +669,9 @@ Test(infragraph, rates_that_have_no_place, .fini = free_arena)
 
     m->nvlink_Bps[1] = 2e9;
     cr_assert_eq(cs_infragraph_write(&s, 1, false, &out, &err), CS_ENOTSUP);
-    cr_assert_not_null(strstr(err.message, "not as fast both ways, as between gpu0 and gpu1 of one way"), "%s",
-                       err.message);
+    cr_assert_not_null(
+        strstr(err.message, "not as fast both ways, as between gpu0 and gpu1 of one way"), "%s",
+        err.message);
     m->nvlink_Bps[1] = 1e9;
     err              = (cs_error){0};
     cr_assert_eq(cs_infragraph_write(&s, 70000, false, &out, &err), CS_ENOTSUP);
@@ -643,9 +692,11 @@ Test(infragraph, memory_runs_out, .fini = free_arena)
         cs_arena_free(&arena);
         cr_assert_lt(passes, 5000);
         cs_alloc_fail_after(passes);
-        status = cs_topology_file_parse(two_tiers, strlen(two_tiers), "in.yaml", &arena, &file, &err);
+        status =
+            cs_topology_file_parse(two_tiers, strlen(two_tiers), "in.yaml", &arena, &file, &err);
         cs_alloc_fail_after(-1);
-        cr_assert(status == CS_OK || status == CS_ENOMEM, "%ld: %d %s", passes, status, err.message);
+        cr_assert(status == CS_OK || status == CS_ENOMEM, "%ld: %d %s", passes, status,
+                  err.message);
     }
     cr_assert_gt(passes, 100);
     for (int as_json = 0; as_json < 2; as_json++) {
@@ -657,7 +708,8 @@ Test(infragraph, memory_runs_out, .fini = free_arena)
             cs_alloc_fail_after(passes);
             status = cs_infragraph_write(&file.site, 4, as_json != 0, &out, &err);
             cs_alloc_fail_after(-1);
-            cr_assert(status == CS_OK || status == CS_ENOMEM, "%ld: %d %s", passes, status, err.message);
+            cr_assert(status == CS_OK || status == CS_ENOMEM, "%ld: %d %s", passes, status,
+                      err.message);
             cs_text_free(&out);
         }
         cr_assert_gt(passes, 100);

@@ -40,7 +40,8 @@ Test(yaml, words_are_those_of_the_core_schema)
     reads_as("a: null\nb: ~\nc:\nd: True\ne: false\n",
              "{\"a\": null, \"b\": null, \"c\": null, \"d\": true, \"e\": false}");
     reads_as("a: yes\nb: off\nc: .inf\nd: 1.2.3\ne: 0xg\nf: 1e\ng: '12'\nh: \"true\"\ni: !!str 7\n",
-             "{\"a\": \"yes\", \"b\": \"off\", \"c\": \".inf\", \"d\": \"1.2.3\", \"e\": \"0xg\", \"f\": "
+             "{\"a\": \"yes\", \"b\": \"off\", \"c\": \".inf\", \"d\": \"1.2.3\", \"e\": \"0xg\", "
+             "\"f\": "
              "\"1e\", \"g\": \"12\", \"h\": \"true\", \"i\": \"7\"}");
     reads_as("a: 99999999999999999999\nb: .\nc: -\xc3\xa9\n",
              "{\"a\": 1e20, \"b\": \".\", \"c\": \"-\xc3\xa9\"}");
@@ -53,7 +54,8 @@ Test(yaml, mappings_lists_and_texts)
              "{\"a\": [1, {\"b\": [\"c\", \"d\"]}, \"two\\nlines\"]}");
     reads_as("{\"a\": {\"b\": [1, 2.5, \"x\"]}}", "{\"a\": {\"b\": [1, 2.5, \"x\"]}}");
     reads_as("a: &x {k: [1, 2]}\nb: *x\nc: [*x, *x]\n",
-             "{\"a\": {\"k\": [1, 2]}, \"b\": {\"k\": [1, 2]}, \"c\": [{\"k\": [1, 2]}, {\"k\": [1, 2]}]}");
+             "{\"a\": {\"k\": [1, 2]}, \"b\": {\"k\": [1, 2]}, \"c\": [{\"k\": [1, 2]}, {\"k\": "
+             "[1, 2]}]}");
     /* An anchor that comes again replaces the first. */
     reads_as("a: &x 1\nb: *x\nc: &x 2\nd: *x\n", "{\"a\": 1, \"b\": 1, \"c\": 2, \"d\": 2}");
 }
@@ -126,8 +128,9 @@ Test(yaml, aliases_that_explode_are_refused)
     size_t before;
 
     for (int i = 1; i < 10; i++) {
-        snprintf(line, sizeof line, "a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n",
-                 i, i, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
+        snprintf(line, sizeof line,
+                 "a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i, i, i - 1,
+                 i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
         before = strlen(text);
         memcpy(text + before, line, strlen(line) + 1);
     }
@@ -141,8 +144,9 @@ Test(yaml, aliases_that_explode_are_refused)
 
 Test(yaml, values_are_located)
 {
-    static const char text[] = "# devices\nname: x\ndevices:\n- name: a\n  links:\n    - bandwidth: {gbps: "
-                               "5}\n      other: &o 7\n- *o\n\"two words\": 1\n";
+    static const char text[] =
+        "# devices\nname: x\ndevices:\n- name: a\n  links:\n    - bandwidth: {gbps: "
+        "5}\n      other: &o 7\n- *o\n\"two words\": 1\n";
     static const struct {
         const char *path;
         bool        wants_key;
@@ -175,14 +179,16 @@ Test(yaml, values_are_located)
 
 Test(yaml, what_is_written_reads_back)
 {
-    static const char json[] =
-        "{\"a\": 1, \"b\": 2.5, \"c\": 1e-07, \"d\": 62.4, \"e\": \"text\", \"f\": \"12\", \"g\": \"true\", "
-        "\"h\": \"\", \"i\": null, \"j\": false, \"k\": [1, [2, {\"x\": []}], {}], \"l\": \"a: b\", \"m\": "
-        "\"- x\", \"n\": \"two\\nlines \", \"7\": \"# no\", \"null\": \"~\", \"o\": \"\xc3\xa9\", \"p\": "
-        "-17, \"q\": \"1e5\", \"r\": true, \"s\": 0.1, \"t\": \"0x1\"}";
-    json_t  *tree = json_loads(json, 0, NULL);
-    cs_text  out  = {0};
-    cs_error err  = {0};
+    static const char json[] = "{\"a\": 1, \"b\": 2.5, \"c\": 1e-07, \"d\": 62.4, \"e\": \"text\", "
+                               "\"f\": \"12\", \"g\": \"true\", "
+                               "\"h\": \"\", \"i\": null, \"j\": false, \"k\": [1, [2, {\"x\": "
+                               "[]}], {}], \"l\": \"a: b\", \"m\": "
+                               "\"- x\", \"n\": \"two\\nlines \", \"7\": \"# no\", \"null\": "
+                               "\"~\", \"o\": \"\xc3\xa9\", \"p\": "
+                               "-17, \"q\": \"1e5\", \"r\": true, \"s\": 0.1, \"t\": \"0x1\"}";
+    json_t           *tree   = json_loads(json, 0, NULL);
+    cs_text           out    = {0};
+    cs_error          err    = {0};
 
     cr_assert_not_null(tree);
     cr_assert_eq(cs_yaml_write(tree, &out, &err), CS_OK, "%s", err.message);

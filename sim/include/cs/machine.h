@@ -140,8 +140,8 @@ typedef struct cs_site {
 /* The inner links of the first GPUs of the cluster's servers, and those of the network, in
  * `topology` (memory of the arena); topology->kind is NULL where the ports alone tell everything.
  * More servers than the network joins are refused. Ways through the network are a graph's
- * (cs/graph.h); a GPU of several NICs enters it at the switch of the first one. O(servers * gpus^2),
- * and a graph's. */
+ * (cs/graph.h); a GPU of several NICs enters it at the switch of the first one. O(servers *
+ * gpus^2), and a graph's. */
 cs_status cs_site_links(const cs_site *site, const cs_cluster *cluster, struct cs_arena *arena,
                         cs_topology *topology, cs_error *err);
 
