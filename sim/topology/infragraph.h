@@ -2,9 +2,9 @@
 /* topology/infragraph.h -- InfraGraph's infrastructures: devices made of components, instances of
  * devices, edges between them.
  *
- * Read in three steps: what the file says as graphs of components (infragraph_keys.c), the graph of
- * a device as a machine (infragraph_server.c), and the servers with the switches between them as a
- * site (infragraph.c). infragraph_write.c goes the other way.
+ * Read in three steps: what the file says (infragraph_keys.c) as graphs of components
+ * (infragraph_expand.c), the graph of a device as a machine (infragraph_server.c), and the servers
+ * with the switches between them as a site (infragraph.c). infragraph_write.c goes the other way.
  */
 #ifndef CS_TOPOLOGY_INFRAGRAPH_H
 #define CS_TOPOLOGY_INFRAGRAPH_H
