@@ -124,32 +124,62 @@ static uint32_t beside_gpu(const server *s, const cs_ig_edge *e)
     return a == b ? NO_NODE : a ? e->b.node : e->a.node;
 }
 
-static void classify_links(server *s, uint32_t n_links)
-{
-    const cs_ig_edges *e       = &s->device->edges;
-    bool              *touches = CS_ARENA_NEW(s->r->arena, bool, n_links + 1); /* a CPU or NIC */
-    bool              *loose   = CS_ARENA_NEW(s->r->arena, bool, n_links + 1); /* no switch */
-    bool              *has_up  = CS_ARENA_NEW(s->r->arena, bool, n_links + 1);
-    bool               any_up  = false;
+/* What is seen of one kind of link, `l`, and of the GPUs. */
+typedef struct sightings {
+    bool *touches; /* [l] a CPU or NIC */
+    bool *loose;   /* [l] joins a GPU with something that is called no switch */
+    bool *has_up;  /* [l] joins a GPU with what leads to a CPU or NIC */
+    bool *backed;  /* [l] of a GPU that has another link, which touches a CPU or NIC, up there */
+    bool *gpu_up;  /* [node] a GPU has such a link */
+} sightings;
 
-    if (touches == NULL || loose == NULL || has_up == NULL) {
-        no_memory(s);
-        return;
-    }
+static void see_links(server *s, sightings *g)
+{
+    const cs_ig_edges *e = &s->device->edges;
+
     for (size_t i = 0; i < e->n; i++) {
         const cs_ig_edge *edge = &e->list[i];
         uint32_t          end = beside_gpu(s, edge), l = edge->link->number;
-        touches[l] |= !is_joint(s, edge->a.node) && kind_at(s, edge->a.node) != CS_IG_XPU;
-        touches[l] |= !is_joint(s, edge->b.node) && kind_at(s, edge->b.node) != CS_IG_XPU;
+        g->touches[l] |= !is_joint(s, edge->a.node) && kind_at(s, edge->a.node) != CS_IG_XPU;
+        g->touches[l] |= !is_joint(s, edge->b.node) && kind_at(s, edge->b.node) != CS_IG_XPU;
         s->is_own[l] |= end != NO_NODE && is_joint(s, end);
-        loose[l] |= end != NO_NODE && kind_at(s, end) != CS_IG_SWITCH;
-        has_up[l] |= end != NO_NODE && s->leads_up[end];
+        g->loose[l] |= end != NO_NODE && kind_at(s, end) != CS_IG_SWITCH;
+        g->has_up[l] |= end != NO_NODE && s->leads_up[end];
     }
-    for (uint32_t l = 0; l < n_links; l++) {
-        any_up |= touches[l] && has_up[l];
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < e->n; i++) {
+            const cs_ig_edge *edge = &e->list[i];
+            uint32_t          end = beside_gpu(s, edge), l = edge->link->number;
+            uint32_t          gpu = end == edge->a.node ? edge->b.node : edge->a.node;
+            if (end == NO_NODE) {
+                continue;
+            }
+            if (pass == 0) {
+                g->gpu_up[gpu] |= g->touches[l] && s->leads_up[end];
+            } else {
+                g->backed[l] |= !g->touches[l] && g->gpu_up[gpu];
+            }
+        }
     }
+}
+
+static void classify_links(server *s, uint32_t n_links)
+{
+    cs_arena *arena = s->r->arena;
+    size_t    n     = (size_t)n_links + 1;
+    sightings g     = {CS_ARENA_NEW(arena, bool, n), CS_ARENA_NEW(arena, bool, n),
+                       CS_ARENA_NEW(arena, bool, n), CS_ARENA_NEW(arena, bool, n),
+                       CS_ARENA_NEW(arena, bool, (size_t)s->n + 1)};
+
+    if (g.touches == NULL || g.loose == NULL || g.has_up == NULL || g.backed == NULL ||
+        g.gpu_up == NULL) {
+        no_memory(s);
+        return;
+    }
+    see_links(s, &g);
     for (uint32_t l = 0; l < n_links; l++) {
-        s->is_own[l] = s->is_own[l] && !touches[l] && (!has_up[l] || (!loose[l] && any_up));
+        bool is_apart = !g.has_up[l] || (!g.loose[l] && g.backed[l]);
+        s->is_own[l]  = s->is_own[l] && !g.touches[l] && is_apart;
     }
 }
 
