@@ -32,6 +32,23 @@ typedef struct network {
 
 #define FAIL(n, ...) ((void)CS_FAIL(&(n)->r->error, CS_EINVAL, (n)->file->path, __VA_ARGS__))
 
+#define FAIL_AT(n, edge, ...)                                             \
+    do {                                                                  \
+        char edge_path[CS_PATH_BYTES];                                    \
+        path_of((n), (edge), edge_path);                                  \
+        (void)CS_FAIL(&(n)->r->error, CS_EINVAL, edge_path, __VA_ARGS__); \
+    } while (0)
+
+/* Where the file has an edge. */
+static void path_of(const network *n, const cs_ig_edge *edge, char *path)
+{
+    bool   is_edge = edge->row < n->file->n_rows;
+    size_t index   = is_edge ? edge->row : edge->row - n->file->n_rows;
+
+    cs_path_add_key(path, n->file->path, is_edge ? "edges" : "connections");
+    cs_path_add_index(path, path, index);
+}
+
 static void no_memory(network *n)
 {
     (void)CS_NO_MEMORY(&n->r->error, "a topology");
@@ -99,17 +116,18 @@ static void name_point(const network *n, const cs_ig_point *p, char *text, size_
 }
 
 /* An edge from a server to a switch is the wire of a NIC. */
-static void add_wire(network *n, const cs_ig_point *at, uint32_t vertex, const cs_ig_link *link)
+static void add_wire(network *n, const cs_ig_edge *edge, const cs_ig_point *at, uint32_t vertex)
 {
+    const cs_ig_link   *link   = edge->link;
     const cs_ig_device *device = n->file->devices[at->unit];
     uint32_t            server = n->number[at->unit], nic = cs_ig_nic_at(device, at->node);
     char                name[160];
 
     if (nic == UINT32_MAX) {
         name_point(n, at, name, sizeof name);
-        FAIL(n,
-             "an edge leaves a server at %s: accepted are NICs, and what is joined to one of them",
-             name);
+        FAIL_AT(n, edge,
+                "leaves a server at %s: accepted are NICs, and what is joined to one of them",
+                name);
         return;
     }
     if (n->wires[server] == NULL) {
@@ -151,13 +169,13 @@ static void sort_out_edges(network *n)
         if (a && b) {
             name_point(n, &e->a, x, sizeof x);
             name_point(n, &e->b, y, sizeof y);
-            FAIL(n,
-                 "an edge joins two servers, %s and %s: accepted are servers that are joined by "
-                 "switches",
-                 x, y);
+            FAIL_AT(n, e,
+                    "joins two servers, %s and %s: accepted are servers that are joined by "
+                    "switches",
+                    x, y);
         } else if (a || b) {
             const cs_ig_point *server = a ? &e->a : &e->b, *other = a ? &e->b : &e->a;
-            add_wire(n, server, n->number[other->unit], e->link);
+            add_wire(n, e, server, n->number[other->unit]);
         } else if (e->a.unit != e->b.unit) {
             add_link(n, n->number[e->a.unit], n->number[e->b.unit], e->link);
         }

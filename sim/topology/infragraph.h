@@ -55,6 +55,7 @@ typedef struct cs_ig_point {
 typedef struct cs_ig_edge {
     cs_ig_point       a, b; /* a before b */
     const cs_ig_link *link;
+    uint32_t          row; /* of the edges of the file, and then of the connections */
 } cs_ig_edge;
 
 typedef struct cs_ig_edges {
@@ -79,6 +80,7 @@ typedef struct cs_ig_file {
     const char         **names;   /* [n_units] of the instance */
     uint32_t            *indices; /* [n_units] in the instance */
     cs_ig_edges          edges;   /* between units; sorted, each once */
+    uint32_t             n_rows;  /* of edges; connections follow */
 } cs_ig_file;
 
 /* What was read and has no place, and what was assumed: for the notes. */

@@ -99,15 +99,23 @@ static int compare_points(const cs_ig_point *a, const cs_ig_point *b)
     return (a->node > b->node) - (a->node < b->node);
 }
 
-static int compare_edges(const void *left, const void *right)
+/* Two edges by their ends and their link. */
+static int compare_ends(const cs_ig_edge *x, const cs_ig_edge *y)
 {
-    const cs_ig_edge *x = left, *y = right;
-    int               a = compare_points(&x->a, &y->a), b = compare_points(&x->b, &y->b);
+    int a = compare_points(&x->a, &y->a), b = compare_points(&x->b, &y->b);
 
     if (a != 0 || b != 0) {
         return a != 0 ? a : b;
     }
     return (x->link->number > y->link->number) - (x->link->number < y->link->number);
+}
+
+static int compare_edges(const void *left, const void *right)
+{
+    const cs_ig_edge *x = left, *y = right;
+    int               ends = compare_ends(x, y);
+
+    return ends != 0 ? ends : (x->row > y->row) - (x->row < y->row);
 }
 
 /* An edge that is said twice, or once each way, is one. */
@@ -120,7 +128,7 @@ static void sort_edges(cs_ig_edges *e)
     }
     qsort(e->list, e->n, sizeof *e->list, compare_edges);
     for (size_t i = 1; i < e->n; i++) {
-        if (compare_edges(&e->list[kept], &e->list[i]) != 0) {
+        if (compare_ends(&e->list[kept], &e->list[i]) != 0) {
             e->list[++kept] = e->list[i];
         }
     }
@@ -279,23 +287,22 @@ static const cs_ig_link *find_link(reader *f, const cs_place *place, const cs_ig
     return NULL;
 }
 
-/* The edges between two lists of components. */
-static void join(reader *f, const cs_place *place, const points *x, const points *y, bool all,
-                 const cs_ig_link *link, cs_ig_edges *edges)
+/* The edges between the components of both ends. */
+static void join(reader *f, const cs_place *place, bool all, const cs_ig_link *link, size_t row,
+                 cs_ig_edges *edges)
 {
-    size_t least = x->n < y->n ? x->n : y->n;
+    const points *x = &f->ends[0], *y = &f->ends[1];
+    size_t        least = x->n < y->n ? x->n : y->n;
 
     for (size_t i = 0; i < (all ? x->n : least); i++) {
         for (size_t j = all ? 0 : i; j < (all ? y->n : i + 1); j++) {
-            int order = compare_points(&x->list[i], &y->list[j]);
-            if (order == 0) {
-                continue;
-            }
-            cs_ig_edge edge = {x->list[i], y->list[j], link};
+            int        order = compare_points(&x->list[i], &y->list[j]);
+            cs_ig_edge edge  = {x->list[i], y->list[j], link, (uint32_t)row};
             if (order > 0) {
-                edge = (cs_ig_edge){y->list[j], x->list[i], link};
+                edge.a = y->list[j];
+                edge.b = x->list[i];
             }
-            if (!add_edge(f, place, edges, edge)) {
+            if (order != 0 && !add_edge(f, place, edges, edge)) {
                 return;
             }
         }
@@ -510,7 +517,7 @@ static void inner_edges(reader *f, device *d)
         find_end(f, &edge, "ep2", d, &k->edges[i].ep2, &f->ends[1]);
         const cs_ig_link *link = find_link(f, &where, k->links, k->n_links, k->edges[i].link);
         if (!cs_reading_failed(f->r)) {
-            join(f, &edge, &f->ends[0], &f->ends[1], all, link, &d->flat.edges);
+            join(f, &edge, all, link, i, &d->flat.edges);
         }
     }
     for (size_t i = 0; i < k->n_connections && !cs_reading_failed(f->r); i++) {
@@ -524,7 +531,7 @@ static void inner_edges(reader *f, device *d)
         find_points(f, &edge, d, l.ends[1], (cs_ig_point){0, 0}, UINT32_MAX, &f->ends[1]);
         const cs_ig_link *link = find_link(f, &edge, k->links, k->n_links, l.link);
         if (!cs_reading_failed(f->r)) {
-            join(f, &edge, &f->ends[0], &f->ends[1], true, link, &d->flat.edges);
+            join(f, &edge, true, link, k->n_edges + i, &d->flat.edges);
         }
     }
 }
@@ -738,7 +745,7 @@ static void outer_edges(reader *f)
         find_outer(f, &ep2, e->ep2.holder, e->ep2.component, &f->ends[1]);
         const cs_ig_link *link = find_link(f, &where, k->links, k->n_links, e->link);
         if (!cs_reading_failed(f->r)) {
-            join(f, &edge, &f->ends[0], &f->ends[1], all, link, &f->file->edges);
+            join(f, &edge, all, link, i, &f->file->edges);
         }
     }
     for (size_t i = 0; i < k->n_connections && !cs_reading_failed(f->r); i++) {
@@ -752,9 +759,10 @@ static void outer_edges(reader *f)
         find_outer(f, &edge, l.ends[1], NULL, &f->ends[1]);
         const cs_ig_link *link = find_link(f, &edge, k->links, k->n_links, l.link);
         if (!cs_reading_failed(f->r)) {
-            join(f, &edge, &f->ends[0], &f->ends[1], true, link, &f->file->edges);
+            join(f, &edge, true, link, k->n_edges + i, &f->file->edges);
         }
     }
+    f->file->n_rows = (uint32_t)k->n_edges;
     sort_edges(&f->file->edges);
 }
 

@@ -221,6 +221,14 @@ Test(infragraph, which_links_are_the_gpus_own, .fini = free_arena)
     cr_assert_eq(m->gpus[0].pcie_Bps, 16e9);
     cr_assert_eq(m->switches[0].uplink_Bps, 8e9);
     cr_assert_eq(m->nvswitch_Bps, 100e9);
+    /* GPUs at a switch and one that is at the CPU by the link that leads up from there. */
+    m = parse("devices:\n" DEVICE(
+        "mixed", PART("cpu", 1, "cpu") PART("gpu", 3, "xpu") PART("plx", 1, "switch"),
+        LINK("below", GB, "16") LINK("above", GB, "8"),
+        ALL("gpu[0:2]", "plx", "below") ALL("plx", "cpu", "above") ALL("gpu[2]", "cpu", "above")));
+    cr_assert_eq(m->n_switches, 1);
+    cr_assert_eq(m->nvswitch_Bps, 0);
+    cr_assert_eq(m->gpus[2].pcie, CS_NO_SWITCH);
     /* Without such switches they talk over PCIe, whose latency is that of their messages. */
     m = parse("devices:\n" DEVICE(
         "plain", PART("cpu", 1, "cpu") PART("gpu", 2, "xpu") PART("slot", 2, "custom"),
@@ -486,10 +494,10 @@ static const struct {
          "h", "nic", "s", "port", "eth"),
      37, 0, "edges[0].ep2", "s is of device other, which is not in the file"},
     {"devices:\n" SERVER SWITCH ETH HOSTS("") "edges:\n" OUT("h[0]", "nic", "h[1]", "nic", "eth"),
-     1, 1, "", "an edge joins two servers, h[0] nic[0] and h[1] nic[0]"},
+     36, 0, "edges[0]", "joins two servers, h[0] nic[0] and h[1] nic[0]"},
     {"devices:\n" SERVER SWITCH ETH HOSTS("- {name: s, device: switch, count: 1}\n") "edges:\n" OUT(
          "h", "gpu", "s", "port", "eth"),
-     1, 1, "", "an edge leaves a server at h[0] gpu[0]: accepted are NICs"},
+     37, 0, "edges[0]", "leaves a server at h[0] gpu[0]: accepted are NICs"},
     {"devices:\n" DEVICE("d", PART("g", 4, "xpu") PART("x", 2, "switch"), LINK("nv", GB, "9"),
                          ALL("g[0:2]", "x[0]", "nv") ALL("g[2:4]", "x[1]", "nv")),
      2, 3, "devices[0]", "link nv joins only some of the 4 GPUs by switches"},
