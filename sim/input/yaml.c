@@ -491,18 +491,17 @@ static void emit_number(writer *w, const json_t *node)
     emit_scalar(w, word, YAML_PLAIN_SCALAR_STYLE);
 }
 
-static void emit_node(writer *w, const json_t *node);
+static void emit_node(writer *w, json_t *node);
 
-static void emit_members(writer *w, const json_t *node)
+static void emit_members(writer *w, json_t *node)
 {
     yaml_event_t event;
     const char  *key;
     json_t      *value;
-    json_t      *object = (json_t *)(uintptr_t)node; /* Jansson's loops take no const */
 
     emit(w, yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE),
          &event);
-    json_object_foreach(object, key, value)
+    json_object_foreach(node, key, value)
     {
         emit_text(w, key);
         emit_node(w, value);
@@ -512,7 +511,7 @@ static void emit_members(writer *w, const json_t *node)
     }
 }
 
-static void emit_elements(writer *w, const json_t *node)
+static void emit_elements(writer *w, json_t *node)
 {
     yaml_event_t event;
 
@@ -526,7 +525,7 @@ static void emit_elements(writer *w, const json_t *node)
     }
 }
 
-static void emit_node(writer *w, const json_t *node)
+static void emit_node(writer *w, json_t *node)
 {
     if (w->failed) {
         return;
@@ -543,7 +542,7 @@ static void emit_node(writer *w, const json_t *node)
     }
 }
 
-cs_status cs_yaml_write(const json_t *tree, cs_text *out, cs_error *err)
+cs_status cs_yaml_write(json_t *tree, cs_text *out, cs_error *err)
 {
     writer       w = {.failed = false};
     yaml_event_t event;

@@ -26,6 +26,6 @@ void cs_yaml_locate(const char *text, size_t length, const char *path, bool want
                     int *column_p);
 
 /* Add a tree as YAML in block style, which reads back as the same tree. */
-cs_status cs_yaml_write(const json_t *tree, cs_text *out, cs_error *err);
+cs_status cs_yaml_write(json_t *tree, cs_text *out, cs_error *err);
 
 #endif

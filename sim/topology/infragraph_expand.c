@@ -182,12 +182,9 @@ static bool split(const char *text, part *p)
 /* The numbers of a slice as Python has them: i, from:to, from:to:step. */
 static bool read_slice(const char *p, uint32_t total, uint32_t *from, uint32_t *to, uint32_t *step)
 {
-    *from = 0;
-    *to   = total;
-    *step = 1;
-    if (p == NULL) {
-        return true;
-    }
+    *from         = 0;
+    *to           = total;
+    *step         = 1;
     bool has_from = read_number(&p, from);
     if (has_from && *p == ']') {
         *to = *from + 1;
@@ -219,6 +216,12 @@ static size_t find_component(const cs_ig_device_keys *d, const part *p)
 static bool meant(reader *f, const cs_place *place, const part *p, uint32_t total, uint32_t *from,
                   uint32_t *to, uint32_t *step)
 {
+    if (p->slice == NULL) {
+        *from = 0;
+        *to   = total;
+        *step = 1;
+        return true;
+    }
     if (read_slice(p->slice, total, from, to, step)) {
         return true;
     }

@@ -107,16 +107,13 @@ Test(yaml, what_is_refused_is_located)
 
 Test(yaml, nesting_ends_at_64_levels)
 {
-    char text[400] = "a: ";
+    char text[400], open[80], closed[80];
 
-    memset(text + 3, '[', 63);
-    strcat(text, "1");
-    memset(text + strlen(text), ']', 63);
+    memset(open, '[', sizeof open);
+    memset(closed, ']', sizeof closed);
+    snprintf(text, sizeof text, "a: %.63s1%.63s", open, closed);
     json_decref(parse(text));
-    snprintf(text, sizeof text, "a: ");
-    memset(text + 3, '[', 64);
-    text[67] = '\0';
-    strcat(text, "1");
+    snprintf(text, sizeof text, "a: %.64s1", open);
     REFUSED(text, 1, 68, "nested more than 64 levels deep");
 }
 
