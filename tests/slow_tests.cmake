@@ -10,7 +10,7 @@ set(slow_tests
   algorithms.circulant validation.run_notes unit.montecarlo unit.call_log validation.stragglar_oracle unit.training
   algorithms.rotation algorithms.published_times validation.montecarlo_oracle unit.sweep
   validation.endings unit.workers unit.store validation.other_build validation.build_identity
-  validation.install unit.nic unit.report_timeline unit.explain)
+  validation.install unit.nic unit.report_timeline unit.infragraph unit.explain)
 
 # Label a test: `labels` and quick or slow.
 function(label_test name)

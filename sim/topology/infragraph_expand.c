@@ -10,8 +10,8 @@
 
 #define MOST_NODES  65536u /* of a device with all that is in it */
 #define MOST_UNITS  65536u
-#define MOST_EDGES  ((size_t)1 << 22)
-#define MOST_POINTS ((size_t)1 << 24) /* ends of all edges, written out */
+#define MOST_EDGES  ((size_t)1 << 20)
+#define MOST_POINTS ((size_t)1 << 22) /* ends of all edges, written out */
 #define MOST_WORDS  16
 
 /* ---- devices ---- */
@@ -49,7 +49,7 @@ typedef struct reader {
 static void add_point(reader *f, const cs_place *place, points *p, cs_ig_point point)
 {
     if (f->n_points++ == MOST_POINTS) {
-        FAIL(f, place, "makes more than 2^24 ends of edges");
+        FAIL(f, place, "makes more than 2^22 ends of edges");
         return;
     }
     if (p->n == p->room) {
@@ -71,7 +71,7 @@ static void add_point(reader *f, const cs_place *place, points *p, cs_ig_point p
 static bool add_edge(reader *f, const cs_place *place, cs_ig_edges *e, cs_ig_edge edge)
 {
     if (e->n == MOST_EDGES) {
-        FAIL(f, place, "makes more than 2^22 edges");
+        FAIL(f, place, "makes more than 2^20 edges");
         return false;
     }
     if (e->n == e->room) {

@@ -513,7 +513,7 @@ static const struct {
      "devices[0]", "has more than 65536 components"},
     {"devices:\n" DEVICE("d", PART("g", 1, "xpu") PART("m", 60000, "memory"), BARE("l"),
                          ALL("m", "m", "l")),
-     9, 0, "devices[0].edges[0]", "makes more than 2^22 edges"},
+     9, 0, "devices[0].edges[0]", "makes more than 2^20 edges"},
 };
 
 Test(infragraph, refusals, .fini = free_arena)

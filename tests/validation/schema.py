@@ -53,7 +53,7 @@ ONLY_THE_READER = {
     "what is in a file": [
         "adapcc-strategy-circle", "adapcc-strategy-fingerprint", "adapcc-strategy-missing",
         "arrivals-trace-*", "calibration-missing", "topology-file-missing", "topology-file-of-nothing",
-        "topology-json-of-file", "topology-nccl-*", "topology-simgrid-*", "topology-smi-*", "topology-xml-*"],
+        "topology-infragraph-*", "topology-json-of-file", "topology-nccl-*", "topology-simgrid-*", "topology-smi-*", "topology-xml-*", "topology-yaml-*"],
     "the product of all axes": ["sweep-too-large"],
     "JSON that other readers take": ["duplicate-key", "nul-escape"],
 }

@@ -101,3 +101,27 @@ Test(run_topology, what_is_wrong_beside_the_name_is_located)
     expect("run -s 1M --topology dgx-h100 --set cluster.topology.name=3", 2,
            "collsim: --set cluster.topology.name: is a number: accepted is a text\n");
 }
+
+/* What is written by one command is read by the next. */
+Test(run_topology, infragraph_goes_out_and_in)
+{
+    expect("topology dgx-h100 -n 16 --format infragraph -o @/two.yaml", 0, "");
+    expect("topology @/two.yaml", 0,
+           "two.yaml (InfraGraph): 16 ranks, 8 per server; ports:\n  nic    switched          50 "
+           "GB/s  "
+           "alpha 3 us\n  nvlink switched         450 GB/s  alpha 1 us\nserver two.yaml: 8 GPUs, 8 "
+           "NICs, 8 "
+           "PCIe switches, 2 sockets\n");
+    expect("topology @/two.yaml", 0, "between the ports: nothing that limits (a crossbar)\n");
+    expect("run -a ring -s 1M --topology @/two.yaml", 0, "#  16 ranks, 8 per server\n");
+    expect("topology dgx-h100 --format infragraph", 0,
+           "name: dgx-h100\ndevices:\n- name: dgx-h100\n");
+    expect("topology dgx-a100 --format infragraph -o @/one.json", 0, "");
+    expect("topology @/one.json -n 16", 0, "one.json (InfraGraph): 16 ranks, 8 per server");
+    expect("topology dgx-h100 -n 4 --format infragraph", 2,
+           "collsim: --format: infragraph is written of whole servers: accepted are multiples of 8 "
+           "ranks\n");
+    expect("topology parallel-rings-a --format infragraph", 2,
+           "collsim: topology: the format infragraph has no place for the rate of one GPU of "
+           "parallel-rings-a to another socket (13.6 GB/s, below its links')\n");
+}
