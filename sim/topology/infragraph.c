@@ -326,7 +326,7 @@ static void note_rates(cs_ig_notes *notes)
         cs_machine_assume(said, CS_RATE_NIC, why, "200 Gb/s a NIC");
     }
     if (notes->uplinks > 0) {
-        cs_machine_assume(said, CS_RATE_NIC, why, "200 Gb/s between switches");
+        cs_machine_assume(said, CS_RATE_SWITCHES, why, "200 Gb/s between switches");
     }
     if (notes->pcie > 0) {
         cs_machine_assume(said, CS_RATE_PCIE, why, "31.5 GB/s PCIe (4.0 x16)");

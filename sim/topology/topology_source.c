@@ -447,7 +447,8 @@ void cs_say_what_is_assumed(cs_reading *r, const cs_place *cluster_field,
         [CS_RATE_PCIE] =
             has_links && (!is_given(cluster_field, "nic") ||
                           cluster->fabrics[CS_NIC].bandwidth_Bps <= CS_ASSUMED_PCIE_BPS),
-        [CS_RATE_SOCKETS] = has_links,
+        [CS_RATE_SOCKETS]  = has_links,
+        [CS_RATE_SWITCHES] = has_links && source->file.site.network != NULL,
     };
     for (int rate = 0; rate < CS_RATES; rate++) {
         if (!uses[rate] || m->assumed[rate] == NULL) {

@@ -402,6 +402,17 @@ Test(infragraph, ways_through_the_network, .fini = free_arena)
     has_note(s.machine, "links inside switches (4)");
 }
 
+/* Links between switches without a rate are no assumption about the NICs. */
+Test(infragraph, uplinks_without_a_rate, .fini = free_arena)
+{
+    cs_site s = site_of(TWO_TIERS(LINK("wire", GB, "50"), BARE("up")));
+
+    cr_assert_eq(s.network->links[0].link.bandwidth_Bps, 25e9);
+    cr_assert_null(s.machine->assumed[CS_RATE_NIC]);
+    cr_assert_str_eq(s.machine->assumed[CS_RATE_SWITCHES], "200 Gb/s between switches");
+    has_note(s.machine, "links without a rate: assumed are 200 Gb/s between switches\n");
+}
+
 Test(infragraph, a_network_has_so_many_servers, .fini = free_arena)
 {
     cs_site     s   = site_of(two_tiers);

@@ -42,6 +42,7 @@ typedef enum cs_rate {
     CS_RATE_NIC,
     CS_RATE_PCIE,
     CS_RATE_SOCKETS,
+    CS_RATE_SWITCHES, /* links between switches of the network; no key gives it */
     CS_RATES
 } cs_rate;
 
