@@ -10,8 +10,6 @@
 /* More is hardly meant for one link between devices: 1.6 Tb/s is what ports of switches have. */
 #define ODD_BPS 200e9
 
-#define MAX_LINK_LATENCY_S 1e3
-
 typedef struct network {
     cs_reading       *r;
     const cs_ig_file *file;
@@ -237,22 +235,21 @@ static void find_kinds(network *n)
     }
 }
 
+/* Where any NIC has a wire, servers whose NICs have none are without NICs. */
 static void build_machines(network *n)
 {
     for (uint32_t k = 0; k < n->n_kinds && !cs_reading_failed(n->r); k++) {
-        uint32_t                       s     = n->first[k];
-        static const cs_ig_wire *const none  = NULL;
-        cs_ig_wire                    *wires = n->wires[s];
+        const cs_ig_device *device = n->file->devices[n->servers[n->first[k]]];
+        cs_ig_wire         *wires  = n->wires[n->first[k]];
         if (wires == NULL && n->has_wires) {
-            const cs_ig_device *d = n->file->devices[n->servers[s]];
-            wires                 = CS_ARENA_NEW(n->r->arena, cs_ig_wire, (size_t)d->n_nodes + 1);
+            wires = CS_ARENA_NEW(n->r->arena, cs_ig_wire, (size_t)device->n_nodes + 1);
             if (wires == NULL) {
                 no_memory(n);
                 return;
             }
         }
-        n->machines[k] = cs_ig_machine(n->r, n->file->devices[n->servers[s]], n->file->n_links,
-                                       n->has_wires ? wires : none, n->notes, &n->nic_nodes[k]);
+        n->machines[k] =
+            cs_ig_machine(n->r, device, n->file->n_links, wires, n->notes, &n->nic_nodes[k]);
     }
 }
 

@@ -67,7 +67,7 @@ typedef struct cs_ig_device {
     const char *name;
     const char *path; /* in the file, for refusals */
     cs_ig_node *nodes;
-    uint32_t    n_nodes, node_room;
+    uint32_t    n_nodes;
     uint32_t    n_xpus;
     cs_ig_edges edges; /* sorted, each once */
 } cs_ig_device;

@@ -26,6 +26,7 @@ typedef struct server {
     cs_ig_notes        *notes;
     cs_machine         *machine;
     uint32_t            n, n_cpus; /* nodes, and CPUs among them */
+    uint32_t            n_links;   /* kinds of links of the file */
     bool               *is_own;    /* [n_links] a link of the GPUs' own */
     bool               *leads_up;  /* [n] to a CPU or NIC, without passing a GPU */
     bool               *is_used;   /* [n] a part of the machine */
@@ -163,10 +164,10 @@ static void see_links(server *s, sightings *g)
     }
 }
 
-static void classify_links(server *s, uint32_t n_links)
+static void classify_links(server *s)
 {
     cs_arena *arena = s->r->arena;
-    size_t    n     = (size_t)n_links + 1;
+    size_t    n     = (size_t)s->n_links + 1;
     sightings g     = {CS_ARENA_NEW(arena, bool, n), CS_ARENA_NEW(arena, bool, n),
                        CS_ARENA_NEW(arena, bool, n), CS_ARENA_NEW(arena, bool, n),
                        CS_ARENA_NEW(arena, bool, (size_t)s->n + 1)};
@@ -177,7 +178,7 @@ static void classify_links(server *s, uint32_t n_links)
         return;
     }
     see_links(s, &g);
-    for (uint32_t l = 0; l < n_links; l++) {
+    for (uint32_t l = 0; l < s->n_links; l++) {
         bool is_apart = !g.has_up[l] || (!g.loose[l] && g.backed[l]);
         s->is_own[l]  = s->is_own[l] && !g.touches[l] && is_apart;
     }
@@ -707,12 +708,12 @@ static void list_devices(server *s)
     s->machine->n_nics = n_nics;
 }
 
-static bool allocate(server *s, uint32_t n_links)
+static bool allocate(server *s)
 {
     cs_arena *arena = s->r->arena;
     size_t    n     = (size_t)s->n + 1;
 
-    s->is_own    = CS_ARENA_NEW(arena, bool, n_links + 1);
+    s->is_own    = CS_ARENA_NEW(arena, bool, (size_t)s->n_links + 1);
     s->leads_up  = CS_ARENA_NEW(arena, bool, n);
     s->is_used   = CS_ARENA_NEW(arena, bool, n);
     s->is_fabric = CS_ARENA_NEW(arena, bool, n);
@@ -734,19 +735,21 @@ static bool allocate(server *s, uint32_t n_links)
 cs_machine *cs_ig_machine(cs_reading *r, const cs_ig_device *device, uint32_t n_links,
                           const cs_ig_wire *wires, cs_ig_notes *notes, uint32_t **nodes_p)
 {
-    void (*const steps[])(server *) = {find_leads, list_devices,   list_ways,
-                                       grow_trees, place_sockets,  place_devices,
-                                       wire_nics,  read_own_links, add_left_out};
-    server s = {.r = r, .device = device, .wires = wires, .notes = notes, .n = device->n_nodes};
+    static void (*const steps[])(server *) = {
+        find_leads,    classify_links, list_devices, list_ways,      grow_trees,
+        place_sockets, place_devices,  wire_nics,    read_own_links, add_left_out};
+    server s = {.r       = r,
+                .device  = device,
+                .wires   = wires,
+                .notes   = notes,
+                .n       = device->n_nodes,
+                .n_links = n_links};
 
-    if (!allocate(&s, n_links)) {
+    if (!allocate(&s)) {
         no_memory(&s);
         return NULL;
     }
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        if (i == 1) {
-            classify_links(&s, n_links);
-        }
         if (!cs_reading_failed(r)) {
             steps[i](&s);
         }
