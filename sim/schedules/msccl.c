@@ -519,9 +519,8 @@ static bool is_continued(const builder *b, uint32_t index)
     const cs_msccl_message *m = &b->run->messages[index], *before = index > 0 ? m - 1 : m;
 
     return index > 0 && m->number > 0 && m->number == before->number &&
-           b->p->steps[m->send_step].block == b->p->steps[before->send_step].block &&
-           b->p->steps[m->recv_step].block == b->p->steps[before->recv_step].block &&
-           m->round == before->round;
+           gpu_of(b, m->send_step) == gpu_of(b, before->send_step) &&
+           gpu_of(b, m->recv_step) == gpu_of(b, before->recv_step) && m->round == before->round;
 }
 
 static cs_status add_messages(builder *b)
@@ -642,11 +641,15 @@ static cs_status run_in(const cs_msccl_program *p, bool aliases, cs_arena *arena
 
     CS_TRY(cs_msccl_take_steps(p, aliases, arena, &run, err));
     CS_TRY(cs_msccl_check_order(&run, err));
+    if (run.unset.status != CS_OK && err != NULL && err->status == CS_OK) {
+        *err = run.unset;
+    }
+    CS_TRY(run.unset.status);
     return make_stream(&run, stored_p, err);
 }
 
-static cs_status run_as(const cs_msccl_program *p, bool aliases, cs_stored **stored_p,
-                        cs_error *err)
+cs_status cs_msccl_run_as(const struct cs_msccl_program *p, bool aliases, cs_stored **stored_p,
+                          cs_error *err)
 {
     cs_arena  arena  = {0};
     cs_status status = run_in(p, aliases, &arena, stored_p, err);
@@ -661,7 +664,7 @@ static cs_status check_out_of_place(const cs_msccl_program *p, cs_error *err)
     cs_stored *stored  = NULL;
     cs_verdict verdict = {0};
 
-    CS_TRY(run_as(p, false, &stored, err));
+    CS_TRY(cs_msccl_run_as(p, false, &stored, err));
     cs_status status = cs_schedule_verify(stored, &verdict, err);
     if (status == CS_OK && !verdict.is_correct) {
         status = CS_FAIL(err, CS_EWRONG, "algo", "out of place: %s", verdict.text);
@@ -677,7 +680,7 @@ static cs_status read_program(const char *text, size_t length, const char *input
     cs_msccl_program program;
 
     CS_TRY(cs_msccl_read(text, length, input, arena, &program, err));
-    CS_TRY(run_as(&program, program.in_place, stored_p, err));
+    CS_TRY(cs_msccl_run_as(&program, program.in_place, stored_p, err));
     return program.in_place && program.out_of_place ? check_out_of_place(&program, err) : CS_OK;
 }
 

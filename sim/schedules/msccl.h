@@ -60,4 +60,9 @@ enum { CS_MSCCL_MAX_BYTES = 256 << 20 }; /* of a file */
 CS_MUST_CHECK cs_status cs_msccl_parse(const char *text, size_t length, const char *input,
                                        cs_stored **stored_p, cs_error *err);
 
+/* Run a program in one way of calling it, and check its order. The caller owns the schedule. */
+struct cs_msccl_program;
+CS_MUST_CHECK cs_status cs_msccl_run_as(const struct cs_msccl_program *p, bool aliases,
+                                        cs_stored **stored_p, cs_error *err);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "input/xml.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
@@ -27,10 +28,52 @@ static const uint8_t op_traits[] = {
 static const char *const buffer_names[] = {
     [CS_MSCCL_INPUT] = "i", [CS_MSCCL_OUTPUT] = "o", [CS_MSCCL_SCRATCH] = "s"};
 
+static const cs_msccl_origin *origin_of(const cs_msccl_program *p, const cs_msccl_step *step)
+{
+    return &p->origins[p->orders[step - p->steps].origin];
+}
+
+const char *cs_msccl_step_name(const cs_msccl_program *p, const cs_msccl_step *step,
+                               char name[CS_MSCCL_NAME_BYTES])
+{
+    if (p->origins == NULL) {
+        (void)snprintf(name, CS_MSCCL_NAME_BYTES, "the step in line %d", step->line);
+        return name;
+    }
+    const cs_msccl_origin *o = origin_of(p, step);
+    if (o->name == NULL) {
+        (void)snprintf(name, CS_MSCCL_NAME_BYTES, "the call of GPU %u", o->gpu);
+    } else if (o->inner == CS_MSCCL_NONE) {
+        (void)snprintf(name, CS_MSCCL_NAME_BYTES, "op %u (%s) of thread block %u of GPU %u", o->op,
+                       o->name, o->block, o->gpu);
+    } else {
+        (void)snprintf(name, CS_MSCCL_NAME_BYTES, "op %u.%u (%s) of thread block %u of GPU %u",
+                       o->op, o->inner, o->name, o->block, o->gpu);
+    }
+    return name;
+}
+
+/* The path of an operation in the file. */
+static void put_path(const cs_msccl_origin *o, char *path, size_t bytes)
+{
+    if (o->name == NULL) {
+        (void)snprintf(path, bytes, "gpus[%u]", o->gpu);
+    } else if (o->inner == CS_MSCCL_NONE) {
+        (void)snprintf(path, bytes, "gpus[%u].threadblocks[%u].ops[%u]", o->gpu, o->block, o->op);
+    } else {
+        (void)snprintf(path, bytes, "gpus[%u].threadblocks[%u].ops[%u].ops[%u]", o->gpu, o->block,
+                       o->op, o->inner);
+    }
+}
+
 cs_status cs_msccl_fail_at(cs_status status, cs_error *err, const cs_msccl_program *p,
                            const cs_msccl_step *step)
 {
-    cs_error_locate(err, p->input, step->line, step->column);
+    if (p->origins == NULL) {
+        cs_error_locate(err, p->input, step->line, step->column);
+    } else if (err != NULL) {
+        put_path(origin_of(p, step), err->where, sizeof err->where);
+    }
     return status;
 }
 
@@ -335,7 +378,7 @@ static cs_status read_step(reader *r, const cs_xml *e, uint32_t block, uint32_t 
     }
     *step = (cs_msccl_step){.op     = (uint8_t)op,
                             .traits = op_traits[op],
-                            .count  = (uint8_t)count,
+                            .count  = (uint16_t)count,
                             .block  = block,
                             .line   = e->line,
                             .column = e->column};
@@ -611,7 +654,7 @@ cs_status cs_msccl_read(const char *text, size_t length, const char *input, cs_a
     reader    r    = {.p = program, .arena = arena, .err = err};
     cs_status status;
 
-    *program = (cs_msccl_program){.input = input, .has_numbers = true};
+    *program = (cs_msccl_program){.input = input, .has_numbers = true, .split = 1};
     status   = cs_xml_parse(text, length, input, CS_XML_USUAL_DEPTH, &tree, &algo, err);
     if (status == CS_OK) {
         status = read_algo(&r, algo);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* schedules/msccl_program.h -- a program of MSCCL's interpreter, out of its XML
- * (schedules/msccl.h). */
+ * (schedules/msccl.h), or what a plan of MSCCL++ is as one (schedules/mscclpp_plan.h). */
 #ifndef CS_SCHEDULES_MSCCL_PROGRAM_H
 #define CS_SCHEDULES_MSCCL_PROGRAM_H
 
@@ -59,8 +59,9 @@ typedef struct cs_msccl_end {
 } cs_msccl_end;
 
 typedef struct cs_msccl_step {
-    uint8_t      op, traits, count;
+    uint8_t      op, traits;
     bool         has_dep;
+    uint16_t     count;
     cs_msccl_end src, dst;
     uint32_t     waits_for;     /* step of the program, or CS_MSCCL_NONE */
     uint32_t     number, round; /* of the message that it sends; 0: they are not said */
@@ -81,6 +82,24 @@ typedef struct cs_msccl_gpu {
     int      line, column;
 } cs_msccl_gpu;
 
+/* How a step of a plan is ordered. A thread block of a plan is many threads: what it does is not
+ * in order but where it says so, and one operation is several steps here, at both its GPUs. */
+typedef struct cs_msccl_order {
+    uint32_t event;      /* the step that stands for its operation; it comes when that one does */
+    uint32_t base;       /* the step of its thread block that it comes behind, or NONE */
+    uint32_t origin;     /* operation of the plan */
+    bool     joins;      /* it comes behind all steps of the block since `base`, too */
+    bool     is_relaxed; /* what it waits for has been done, but its writes need not be seen */
+    bool     is_flagged; /* it reads packets, each of which says that it is there */
+    bool     is_packets; /* what it writes, or sends, are packets */
+} cs_msccl_order;
+
+/* An operation of a plan, by its places in the lists of the file. */
+typedef struct cs_msccl_origin {
+    uint32_t    gpu, block, op, inner; /* inner: of a pipeline, or NONE */
+    const char *name;                  /* NULL: the GPU's call as a whole */
+} cs_msccl_origin;
+
 /* A program: gpus, their blocks and the blocks' steps one behind the other. */
 typedef struct cs_msccl_program {
     const char     *input; /* name of the file */
@@ -97,6 +116,14 @@ typedef struct cs_msccl_program {
     cs_msccl_block *blocks;
     cs_msccl_step  *steps;
     uint32_t        n_blocks, n_steps;
+
+    /* Of a plan; NULL: the steps of a thread block come one behind the other. */
+    cs_msccl_order        *orders; /* [n_steps] */
+    const cs_msccl_origin *origins;
+    uint32_t               split;   /* chunks here of one in the file */
+    uint32_t              *begins;  /* [gpus] step at which its call begins */
+    uint32_t              *ends;    /* [gpus] ... and ends */
+    bool                   relaxes; /* some steps are relaxed */
 } cs_msccl_program;
 
 /* Read a program; all memory is the arena's. Every rule that can be seen without taking a step
@@ -120,7 +147,12 @@ uint32_t cs_msccl_place(const cs_msccl_program *p, bool aliases, uint32_t gpu, u
 uint32_t cs_msccl_chunk(const cs_msccl_program *p, uint32_t gpu, uint32_t buffer, uint32_t offset);
 uint32_t cs_msccl_all_chunks(const cs_msccl_program *p);
 
-/* Fill an error about a step, with its place. */
+/* What a step is called: "the step in line 12", "op 3 (put) of thread block 0 of GPU 1". */
+enum { CS_MSCCL_NAME_BYTES = 96 };
+const char *cs_msccl_step_name(const cs_msccl_program *p, const cs_msccl_step *step,
+                               char name[CS_MSCCL_NAME_BYTES]);
+
+/* Fill an error about a step, with its place: of a plan, its path, which is to be located yet. */
 #define CS_MSCCL_FAIL(err, status, p, s, ...) \
     cs_msccl_fail_at(CS_FAIL((err), (status), "step", __VA_ARGS__), (err), (p), (s))
 cs_status cs_msccl_fail_at(cs_status status, cs_error *err, const cs_msccl_program *p,
@@ -147,7 +179,8 @@ typedef struct cs_msccl_message {
     uint32_t first_value;
     uint32_t number; /* of the file, or 0; what is one message has one number */
     uint32_t round;
-    uint8_t  state, count;
+    uint16_t count;
+    uint8_t  state;
 } cs_msccl_message;
 
 /* A program that was run, in place or not. */
@@ -163,9 +196,11 @@ typedef struct cs_msccl_run {
     uint32_t                n_values;
     uint32_t               *order;    /* [n_steps] steps in an order in which they were taken */
     uint32_t               *incoming; /* [n_steps] step that sent what a step received, or NONE */
+    cs_error                unset; /* of a plan: the first that read what was not there, if any */
 } cs_msccl_run;
 
-/* Take all steps. CS_EPARSE: some can never be taken; CS_EWRONG: one reads what is not there. */
+/* Take all steps. CS_EPARSE: some can never be taken (of a plan CS_EWRONG); CS_EWRONG: one reads
+ * what is not there (of a plan, this is left in the run: what is not there may come too late). */
 cs_status cs_msccl_take_steps(const cs_msccl_program *p, bool aliases, cs_arena *arena,
                               cs_msccl_run *run, cs_error *err);
 

@@ -8,18 +8,29 @@
  * thread blocks at a time. O(steps of a GPU x its thread blocks) time and memory, and O(all steps)
  * for every STRIDE thread blocks whose order rests on other GPUs; more than MOST_PASSES of these
  * are refused.
+ *
+ * A plan (cs_msccl_order) says itself which steps of a thread block come one behind the other, and
+ * its steps use chunks of other GPUs, so that all its pairs are looked at over all ways. That is
+ * done twice where signals are relaxed: what was written before one need not be seen behind it. A
+ * GPU's call begins with a write of its input and output, and ends with one: who comes before or
+ * behind it races with those to whom the buffers belong.
  */
 #include "schedules/msccl_program.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define NONE CS_MSCCL_NONE
 
 enum { STRIDE = 16, MOST_PASSES = 512 };
 
+#define MOST_WORK ((uint64_t)1 << 31) /* steps of all passes over a plan */
+#define NO_SLOT   UINT8_MAX
+
 /* Two steps of a GPU of which nothing inside it says that `before` comes before `after`. */
 typedef struct doubt {
     uint32_t before, after, place;
+    bool     was_written, is_written; /* by `before`, by `after` */
 } doubt;
 
 /* Who read a place since it was written. */
@@ -42,6 +53,8 @@ typedef struct checker {
     doubt                  *doubts;
     size_t                  n_doubts;
     uint32_t                n_passes;
+    uint64_t                work;
+    uint8_t                *slot; /* [n_blocks] of a plan, in this pass, or NO_SLOT */
 } checker;
 
 static const cs_msccl_block *block_of(const checker *c, uint32_t step)
@@ -87,21 +100,44 @@ static void follow_gpu(checker *c, uint32_t gpu)
     }
 }
 
-static void need_order(checker *c, uint32_t before, uint32_t after, uint32_t place)
+/* The step that stands for one in the order of a plan. */
+static uint32_t event_of(const checker *c, uint32_t step)
 {
+    return c->p->orders[step].event;
+}
+
+static void doubt_plan(checker *c, const doubt *d)
+{
+    const doubt *last = c->n_doubts > 0 ? &c->doubts[c->n_doubts - 1] : NULL;
+
+    if (event_of(c, d->before) == event_of(c, d->after) ||
+        (last != NULL && last->before == d->before && last->after == d->after &&
+         last->was_written == d->was_written)) {
+        return;
+    }
+    c->doubts[c->n_doubts++] = *d;
+}
+
+static void need_order(checker *c, uint32_t before, uint32_t after, uint32_t place,
+                       bool was_written, bool is_written)
+{
+    if (c->p->orders != NULL) {
+        doubt_plan(c, &(doubt){before, after, place, was_written, is_written});
+        return;
+    }
     const cs_msccl_block *b = block_of(c, before);
     uint32_t              n = c->p->gpus[b->gpu].n_blocks;
 
     if (before != after &&
         c->clock[(size_t)c->place_in[after] * n + b->id] < number_of(c, before)) {
-        c->doubts[c->n_doubts++] = (doubt){before, after, place};
+        c->doubts[c->n_doubts++] = (doubt){before, after, place, was_written, is_written};
     }
 }
 
 static void read_place(checker *c, uint32_t step, uint32_t place)
 {
     if (c->writer[place] != NONE) {
-        need_order(c, c->writer[place], step, place);
+        need_order(c, c->writer[place], step, place, true, false);
     }
     c->pool[c->n_pool] = (place_use){step, c->readers[place]};
     c->readers[place]  = c->n_pool++;
@@ -110,22 +146,35 @@ static void read_place(checker *c, uint32_t step, uint32_t place)
 static void write_place(checker *c, uint32_t step, uint32_t place)
 {
     if (c->writer[place] != NONE) {
-        need_order(c, c->writer[place], step, place);
+        need_order(c, c->writer[place], step, place, true, true);
     }
     for (uint32_t r = c->readers[place]; r != NONE; r = c->pool[r].next) {
-        need_order(c, c->pool[r].step, step, place);
+        need_order(c, c->pool[r].step, step, place, false, true);
     }
     c->writer[place]  = step;
     c->readers[place] = NONE;
 }
 
-/* All uses of chunks by a GPU, in the order in which its steps were taken. */
+/* A packet says itself that it is there: who reads it needs no order. */
+static bool reads(const checker *c, uint32_t step)
+{
+    return (c->p->steps[step].traits & CS_MSCCL_READS) != 0 &&
+           (c->p->orders == NULL || !c->p->orders[step].is_flagged);
+}
+
+/* Places that are the caller's before and behind the GPU's call. */
+static uint32_t n_callers(const checker *c)
+{
+    return c->p->orders != NULL ? c->run->n_places - c->p->n_scratch : 0;
+}
+
+/* All uses of chunks of a GPU, in the order in which the steps were taken. */
 static void use_places(checker *c, uint32_t gpu)
 {
     const cs_msccl_run *run = c->run;
 
     for (uint32_t i = 0; i < run->n_places; i++) {
-        c->writer[i]  = NONE;
+        c->writer[i]  = i < n_callers(c) ? c->p->begins[gpu] : NONE;
         c->readers[i] = NONE;
     }
     c->n_pool = 0;
@@ -134,13 +183,16 @@ static void use_places(checker *c, uint32_t gpu)
         uint32_t src = cs_msccl_place(c->p, run->aliases, gpu, s->src.buffer, s->src.offset);
         uint32_t dst = cs_msccl_place(c->p, run->aliases, gpu, s->dst.buffer, s->dst.offset);
         for (uint32_t k = 0; k < s->count; k++) {
-            if ((s->traits & CS_MSCCL_READS) != 0) {
+            if (reads(c, c->steps[i])) {
                 read_place(c, c->steps[i], src + k);
             }
             if ((s->traits & CS_MSCCL_WRITES) != 0) {
                 write_place(c, c->steps[i], dst + k);
             }
         }
+    }
+    for (uint32_t i = 0; i < n_callers(c); i++) {
+        write_place(c, c->p->ends[gpu], i);
     }
 }
 
@@ -152,6 +204,143 @@ static cs_status fail_on_race(const checker *c, const doubt *d)
                          "races with the step in line %d: both use the same chunk of GPU %u, one "
                          "writes it, and neither waits for the other",
                          before->line, block_of(c, d->before)->gpu);
+}
+
+/* Two operations of a plan. */
+
+/* "chunk 3 of the scratch buffer of GPU 1" */
+static void name_place(const checker *c, uint32_t gpu, uint32_t place,
+                       char text[CS_MSCCL_NAME_BYTES])
+{
+    static const char *const names[]   = {"input", "output", "scratch"};
+    uint32_t                 n_scratch = c->p->n_scratch, buffer = CS_MSCCL_INPUT;
+
+    if (place >= c->run->n_places - n_scratch) {
+        buffer = CS_MSCCL_SCRATCH;
+        place -= c->run->n_places - n_scratch;
+    } else if (!c->run->aliases && place >= cs_msccl_chunks_of(c->p, CS_MSCCL_INPUT)) {
+        buffer = CS_MSCCL_OUTPUT;
+        place -= cs_msccl_chunks_of(c->p, CS_MSCCL_INPUT);
+    }
+    (void)snprintf(text, CS_MSCCL_NAME_BYTES, "chunk %u of the %s buffer of GPU %u",
+                   place / c->p->split,
+                   c->run->aliases && buffer == CS_MSCCL_INPUT ? "in-place" : names[buffer], gpu);
+}
+
+static cs_status fail_on_pair(const checker *c, uint32_t gpu, const doubt *d)
+{
+    const cs_msccl_step *before = &c->p->steps[d->before], *after = &c->p->steps[d->after];
+    uint32_t             first = event_of(c, d->before), second = event_of(c, d->after);
+    char                 name[CS_MSCCL_NAME_BYTES], other[CS_MSCCL_NAME_BYTES];
+    char                 place[CS_MSCCL_NAME_BYTES];
+
+    name_place(c, gpu, d->place, place);
+    if (d->before == c->p->begins[gpu] || d->after == c->p->ends[gpu]) {
+        bool                 is_early = d->before == c->p->begins[gpu];
+        const cs_msccl_step *s        = is_early ? after : before;
+        bool                 writes   = is_early ? d->is_written : d->was_written;
+        return CS_MSCCL_FAIL(c->err, CS_EWRONG, c->p, s,
+                             "%s %s %s, which nothing orders %s of that GPU's call",
+                             cs_msccl_step_name(c->p, s, name), writes ? "writes" : "reads", place,
+                             is_early ? "behind the begin" : "before the end");
+    }
+    bool is_one = block_of(c, first) == block_of(c, second);
+    return CS_MSCCL_FAIL(c->err, CS_EWRONG, c->p, after, "%s %s %s, which %s %s, and %s",
+                         cs_msccl_step_name(c->p, after, name), d->is_written ? "writes" : "reads",
+                         place, cs_msccl_step_name(c->p, before, other),
+                         d->was_written ? "writes" : "reads",
+                         is_one ? "no nop stands between them" : "nothing orders the two");
+}
+
+/* Clocks over all ways, for the thread blocks that have a slot. With `sees` only over those on
+ * which what was written is seen. */
+static void follow_plan(checker *c, bool sees)
+{
+    for (uint32_t i = 0; i < c->p->n_steps; i++) {
+        uint32_t              step = c->run->order[i], wait = c->p->steps[step].waits_for;
+        const cs_msccl_order *o     = &c->p->orders[step];
+        uint16_t             *clock = &c->wide[(size_t)step * STRIDE];
+        if (o->event != step) {
+            continue;
+        }
+        memset(clock, 0, STRIDE * sizeof *clock);
+        if (o->base != NONE) {
+            memcpy(clock, &c->wide[(size_t)o->base * STRIDE], STRIDE * sizeof *clock);
+        }
+        if (wait != NONE && !(sees && o->is_relaxed)) {
+            join_clock(clock, &c->wide[(size_t)event_of(c, wait) * STRIDE], STRIDE);
+        }
+        if (!o->joins) {
+            continue;
+        }
+        uint32_t first = o->base != NONE ? o->base + 1 : block_of(c, step)->first_step;
+        for (uint32_t k = first; k < step; k++) {
+            if (event_of(c, k) == k) {
+                join_clock(clock, &c->wide[(size_t)k * STRIDE], STRIDE);
+            }
+        }
+        uint8_t slot = c->slot[c->p->steps[step].block];
+        if (slot != NO_SLOT) {
+            clock[slot] = (uint16_t)number_of(c, step);
+        }
+    }
+}
+
+/* Is a doubt unfounded? True also where its thread block has no slot in this pass. */
+static bool is_ordered(const checker *c, const doubt *d)
+{
+    uint32_t before = event_of(c, d->before), after = event_of(c, d->after);
+    uint8_t  slot = c->slot[c->p->steps[before].block];
+
+    return slot == NO_SLOT || c->wide[(size_t)after * STRIDE + slot] >= number_of(c, before);
+}
+
+/* Give the thread blocks of doubts from *at on slots, as many as there are; false: nobody is left.
+ */
+static bool give_slots(checker *c, size_t *at)
+{
+    uint8_t n = 0;
+
+    memset(c->slot, NO_SLOT, c->p->n_blocks);
+    for (; *at < c->n_doubts; (*at)++) {
+        uint8_t *slot = &c->slot[c->p->steps[event_of(c, c->doubts[*at].before)].block];
+        if (*slot == NO_SLOT && n == STRIDE) {
+            break;
+        }
+        *slot = *slot == NO_SLOT ? n++ : *slot;
+    }
+    return n > 0;
+}
+
+static cs_status pass_plan(checker *c, uint32_t gpu, size_t begin, size_t end, bool sees)
+{
+    c->work += c->p->n_steps;
+    if (c->work > MOST_WORK) {
+        return CS_FAIL(c->err, CS_ENOTSUP, "gpus", "a plan of %u steps is too large to be checked",
+                       c->p->n_steps);
+    }
+    follow_plan(c, sees);
+    for (size_t i = begin; i < end; i++) {
+        const doubt *d = &c->doubts[i];
+        if ((!sees || (d->was_written && d->before != c->p->begins[gpu])) && !is_ordered(c, d)) {
+            return fail_on_pair(c, gpu, d);
+        }
+    }
+    return CS_OK;
+}
+
+/* The doubts about the chunks of a GPU of a plan. */
+static cs_status settle_plan(checker *c, uint32_t gpu)
+{
+    size_t end = 0;
+
+    for (size_t begin = 0; give_slots(c, &end); begin = end) {
+        CS_TRY(pass_plan(c, gpu, begin, end, false));
+        if (c->p->relaxes) {
+            CS_TRY(pass_plan(c, gpu, begin, end, true));
+        }
+    }
+    return CS_OK;
 }
 
 /* Clocks over all ways, for STRIDE thread blocks of a GPU from `first` on. */
@@ -242,7 +431,7 @@ static cs_status list_steps(checker *c, size_t *most_clock_p, size_t *most_uses_
             uses += c->p->steps[c->steps[i]].count;
         }
         *most_uses_p  = uses > *most_uses_p ? uses : *most_uses_p;
-        n_steps       = n_steps * p->gpus[g].n_blocks;
+        n_steps       = p->orders != NULL ? 0 : n_steps * p->gpus[g].n_blocks;
         *most_clock_p = n_steps > *most_clock_p ? n_steps : *most_clock_p;
     }
     return CS_OK;
@@ -262,9 +451,10 @@ static cs_status open_checker(checker *c)
     c->writer  = CS_ARENA_NEW(&c->arena, uint32_t, c->run->n_places);
     c->readers = CS_ARENA_NEW(&c->arena, uint32_t, c->run->n_places);
     c->pool    = CS_ARENA_NEW(&c->arena, place_use, most_uses);
-    c->doubts  = CS_ARENA_NEW(&c->arena, doubt, 3 * most_uses);
-    if (c->clock == NULL || c->wide == NULL || c->writer == NULL || c->readers == NULL ||
-        c->pool == NULL || c->doubts == NULL) {
+    c->slot    = CS_ARENA_NEW(&c->arena, uint8_t, c->p->n_blocks);
+    c->doubts  = CS_ARENA_NEW(&c->arena, doubt, 3 * most_uses + 2 * (size_t)n_callers(c));
+    if (c->slot == NULL || c->clock == NULL || c->wide == NULL || c->writer == NULL ||
+        c->readers == NULL || c->pool == NULL || c->doubts == NULL) {
         return CS_NO_MEMORY(c->err, "a schedule");
     }
     return CS_OK;
@@ -277,9 +467,11 @@ cs_status cs_msccl_check_order(const cs_msccl_run *run, cs_error *err)
 
     for (uint32_t g = 0; g < c.p->n_gpus && status == CS_OK; g++) {
         c.n_doubts = 0;
-        follow_gpu(&c, g);
+        if (c.p->orders == NULL) {
+            follow_gpu(&c, g);
+        }
         use_places(&c, g);
-        status = settle(&c, g);
+        status = c.p->orders == NULL ? settle(&c, g) : settle_plan(&c, g);
     }
     cs_arena_free(&c.arena);
     return status;

@@ -268,6 +268,24 @@ static void unpack(const machine *m, const cs_msccl_step *s, cs_msccl_message *m
     }
 }
 
+/* A chunk is read before anything is there. In a plan it may only be too late, which who looks for
+ * races says better: what is there then is no matter. */
+static cs_status note_unset(const machine *m, const cs_msccl_step *s, const cs_msccl_end *source,
+                            uint32_t k)
+{
+    static const char *const names[] = {"input", "output", "scratch"};
+    bool                     is_plan = m->p->orders != NULL;
+
+    if (m->run->unset.status != CS_OK) {
+        return CS_OK;
+    }
+    cs_status status = CS_MSCCL_FAIL(
+        is_plan ? &m->run->unset : m->err, CS_EWRONG, m->p, s,
+        "GPU %u reads chunk %u of its %s buffer before anything is there",
+        m->p->blocks[s->block].gpu, (source->offset + k) / m->p->split, names[source->buffer]);
+    return is_plan ? CS_OK : status;
+}
+
 static cs_status take_chunk(const machine *m, const cs_msccl_step *s, uint32_t k, uint32_t received)
 {
     bool     reads = (s->traits & CS_MSCCL_READS) != 0, writes = (s->traits & CS_MSCCL_WRITES) != 0;
@@ -282,10 +300,10 @@ static cs_status take_chunk(const machine *m, const cs_msccl_step *s, uint32_t k
         source = src == CS_MSCCL_NOTHING ? source : &s->dst;
     }
     if (src == CS_MSCCL_NOTHING || (adds && other == CS_MSCCL_NOTHING)) {
-        static const char *const names[] = {"input", "output", "scratch"};
-        return CS_MSCCL_FAIL(m->err, CS_EWRONG, m->p, s,
-                             "GPU %u reads chunk %u of its %s buffer before anything is there",
-                             m->p->blocks[s->block].gpu, source->offset + k, names[source->buffer]);
+        CS_TRY(note_unset(m, s, source, k));
+        src   = src == CS_MSCCL_NOTHING ? CS_MSCCL_OWN : src;
+        other = other == CS_MSCCL_NOTHING ? CS_MSCCL_OWN : other;
+        value = src;
     }
     if (adds) {
         bool     is_local = s->op == CS_MSCCL_REDUCE;
@@ -628,6 +646,26 @@ static cs_status work_all(machine *m)
     return CS_OK;
 }
 
+/* ... of a plan, in which all is there that is waited for: some wait for each other. */
+static cs_status fail_on_circle(const machine *m, uint32_t block)
+{
+    const cs_msccl_program *p    = m->p;
+    const cs_msccl_step    *s    = NULL;
+    uint32_t                wait = NONE;
+    char                    name[CS_MSCCL_NAME_BYTES], other[CS_MSCCL_NAME_BYTES];
+
+    for (uint32_t i = 0; i <= p->n_blocks; i++) {
+        uint32_t index = p->blocks[block].first_step + m->workers[block].next;
+        s              = &p->steps[index];
+        wait           = s->waits_for != NONE && !m->is_done[s->waits_for] ? s->waits_for
+                                                                           : m->run->incoming[index];
+        block          = p->steps[wait].block;
+    }
+    return CS_MSCCL_FAIL(
+        m->err, CS_EWRONG, p, s, "%s waits for ever for %s, which in the end waits for it, too",
+        cs_msccl_step_name(p, s, name), cs_msccl_step_name(p, &p->steps[wait], other));
+}
+
 /* Some step that is never taken, and what it waits for. */
 static cs_status check_end(const machine *m)
 {
@@ -645,6 +683,9 @@ static cs_status check_end(const machine *m)
                                  "waits for ever: its connection is full, of %u messages that GPU "
                                  "%u never takes",
                                  p->n_ahead, b->send);
+        }
+        if (p->orders != NULL) {
+            return fail_on_circle(m, i);
         }
         if (s->waits_for != NONE && !m->is_done[s->waits_for]) {
             const cs_msccl_step *other = &p->steps[s->waits_for];

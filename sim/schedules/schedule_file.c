@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A schedule from a file of either kind, what it says of its scenario, and whether it is right. */
+/* A schedule from a file of any kind, what it says of its scenario, and whether it is right. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "schedules/msccl.h"
+#include "schedules/mscclpp.h"
 #include "schedules/schedule_json.h"
 
 #include <string.h>
@@ -21,8 +22,12 @@ static bool is_xml(const char *text, size_t length)
 cs_status cs_schedule_parse(const char *text, size_t length, const char *input,
                             cs_stored **stored_p, cs_error *err)
 {
-    return is_xml(text, length) ? cs_msccl_parse(text, length, input, stored_p, err)
-                                : cs_schedule_json_parse(text, length, input, stored_p, err);
+    if (is_xml(text, length)) {
+        return cs_msccl_parse(text, length, input, stored_p, err);
+    }
+    return cs_mscclpp_is_plan(text, length)
+               ? cs_mscclpp_parse(text, length, input, stored_p, err)
+               : cs_schedule_json_parse(text, length, input, stored_p, err);
 }
 
 cs_status cs_schedule_load(const char *path, cs_stored **stored_p, cs_error *err)
