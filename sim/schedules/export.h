@@ -9,6 +9,9 @@
  *          receive peer per thread block. Leaves out sizes, fabrics, shared groups and barriers;
  *          refuses alltoall, schedules that keep chunks elsewhere on their way, and what exceeds
  *          the limits of the runtime
+ *   mscclpp  an execution plan of MSCCL++ (schedules/mscclpp.h): in place, with its signals, one
+ *          thread block of a GPU at a time. Leaves out and refuses what msccl does, within the
+ *          limits of that executor
  *   goal   text of LogGOPSim's GOAL: messages with their data dependencies, sends of a rank in
  *          order. A barrier only orders each rank's own operations
  *   svg    a picture of a small schedule (output/grid.h has the limits) as it is replayed on the
@@ -22,11 +25,12 @@
 
 /* One line per format: its enum, its word, and what makes it: a writer of recorded schedules
  * (schedules/export_list.h), or of a replay. */
-#define CS_EXPORTS(X)                           \
-    X(TEXT, "text", .write = cs_export_text)    \
-    X(JSON, "json", .write = cs_export_json)    \
-    X(MSCCL, "msccl", .write = cs_export_msccl) \
-    X(GOAL, "goal", .write = cs_export_goal)    \
+#define CS_EXPORTS(X)                                 \
+    X(TEXT, "text", .write = cs_export_text)          \
+    X(JSON, "json", .write = cs_export_json)          \
+    X(MSCCL, "msccl", .write = cs_export_msccl)       \
+    X(MSCCLPP, "mscclpp", .write = cs_export_mscclpp) \
+    X(GOAL, "goal", .write = cs_export_goal)          \
     X(SVG, "svg", .draw = cs_export_svg)
 
 typedef enum cs_export_format {

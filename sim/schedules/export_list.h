@@ -52,11 +52,16 @@ cs_status cs_export_rank_ops(const cs_export_list *list, const cs_export_ranks *
                              uint32_t rank, cs_export_view view, cs_arena *arena,
                              cs_export_ops *ops, cs_error *err);
 
+/* Refuse what cannot be written in place, for a format that is named in the refusal. */
+cs_status cs_export_check_in_place(const cs_export_list *list, const char *format,
+                                   uint32_t most_ranks, cs_error *err);
+
 /* The writers, and what draws. */
 cs_status cs_export_svg(const cs_job *job, cs_text *out, cs_error *err);
 cs_status cs_export_text(const cs_export_list *list, cs_text *out, cs_error *err);
 cs_status cs_export_json(const cs_export_list *list, cs_text *out, cs_error *err);
 cs_status cs_export_msccl(const cs_export_list *list, cs_text *out, cs_error *err);
+cs_status cs_export_mscclpp(const cs_export_list *list, cs_text *out, cs_error *err);
 cs_status cs_export_goal(const cs_export_list *list, cs_text *out, cs_error *err);
 
 #endif

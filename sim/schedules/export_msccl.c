@@ -417,31 +417,13 @@ static void add_file(const writer *w, cs_text *out)
 
 static cs_status check(const cs_export_list *list, cs_error *err)
 {
-    uint32_t n = list->scenario->cluster.n_ranks;
-
     cs_collective c = list->scenario->collective;
 
     if (cs_msccl_collective_name(c) == NULL) {
         return CS_FAIL(err, CS_ENOTSUP, "format", "msccl: it does not know %s",
                        cs_collective_name(c));
     }
-    if (cs_collectives[c].layout == CS_BLOCK_PER_PAIR) {
-        return CS_FAIL(err, CS_ENOTSUP, "format",
-                       "msccl: %s is not exported, as it does not work in place",
-                       cs_collective_name(c));
-    }
-    if (!list->is_in_place) {
-        return CS_FAIL(err, CS_ENOTSUP, "format",
-                       "msccl: %s keeps chunks in other places on their way, which a schedule in "
-                       "place cannot; json and goal can",
-                       list->algorithm->name);
-    }
-    if (n > MOST_GPUS || list->plan->n_chunks > CS_MSCCL_MAX_CHUNKS) {
-        return CS_FAIL(err, CS_ENOTSUP, "format",
-                       "msccl: %u ranks and %u chunks are too many: accepted are %d and %d", n,
-                       list->plan->n_chunks, MOST_GPUS, CS_MSCCL_MAX_CHUNKS);
-    }
-    return CS_OK;
+    return cs_export_check_in_place(list, "msccl", MOST_GPUS, err);
 }
 
 cs_status cs_export_msccl(const cs_export_list *list, cs_text *out, cs_error *err)

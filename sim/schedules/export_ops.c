@@ -6,8 +6,34 @@
  * reader needs the writer; a writer needs the writer and all those readers.
  */
 #include "schedules/export_list.h"
+#include "schedules/msccl_program.h"
 
 #define NONE SIZE_MAX
+
+cs_status cs_export_check_in_place(const cs_export_list *list, const char *format,
+                                   uint32_t most_ranks, cs_error *err)
+{
+    uint32_t      n = list->scenario->cluster.n_ranks;
+    cs_collective c = list->scenario->collective;
+
+    if (cs_collectives[c].layout == CS_BLOCK_PER_PAIR) {
+        return CS_FAIL(err, CS_ENOTSUP, "format",
+                       "%s: %s is not exported, as it does not work in place", format,
+                       cs_collective_name(c));
+    }
+    if (!list->is_in_place) {
+        return CS_FAIL(err, CS_ENOTSUP, "format",
+                       "%s: %s keeps chunks in other places on their way, which a schedule in "
+                       "place cannot; json and goal can",
+                       format, list->algorithm->name);
+    }
+    if (n > most_ranks || list->plan->n_chunks > CS_MSCCL_MAX_CHUNKS) {
+        return CS_FAIL(err, CS_ENOTSUP, "format",
+                       "%s: %u ranks and %u chunks are too many: accepted are %u and %d", format, n,
+                       list->plan->n_chunks, most_ranks, CS_MSCCL_MAX_CHUNKS);
+    }
+    return CS_OK;
+}
 
 cs_status cs_export_sort_ranks(const cs_export_list *list, cs_arena *arena, cs_export_ranks *ranks,
                                cs_error *err)
