@@ -120,10 +120,11 @@ typedef struct cs_msccl_program {
     /* Of a plan; NULL: the steps of a thread block come one behind the other. */
     cs_msccl_order        *orders; /* [n_steps] */
     const cs_msccl_origin *origins;
-    uint32_t               split;   /* chunks here of one in the file */
-    uint32_t              *begins;  /* [gpus] step at which its call begins */
-    uint32_t              *ends;    /* [gpus] ... and ends */
-    bool                   relaxes; /* some steps are relaxed */
+    uint32_t               split;     /* chunks here of one in the file */
+    uint32_t               n_threads; /* so many thread blocks first are the plan's */
+    uint32_t              *begins;    /* [gpus] step at which its call begins */
+    uint32_t              *ends;      /* [gpus] ... and ends */
+    bool                   relaxes;   /* some steps are relaxed */
 } cs_msccl_program;
 
 /* Read a program; all memory is the arena's. Every rule that can be seen without taking a step

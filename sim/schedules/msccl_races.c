@@ -23,8 +23,9 @@
 #define NONE CS_MSCCL_NONE
 
 enum { STRIDE = 16, MOST_PASSES = 512 };
+enum { PLAN_STRIDE = 64 }; /* of a plan, which needs most thread blocks */
 
-#define MOST_WORK ((uint64_t)1 << 31) /* steps of all passes over a plan */
+#define MOST_WORK ((uint64_t)1 << 27) /* steps of all passes over a plan */
 #define NO_SLOT   UINT8_MAX
 
 /* Two steps of a GPU of which nothing inside it says that `before` comes before `after`. */
@@ -46,7 +47,7 @@ typedef struct checker {
     uint32_t               *place_in;      /* [n_steps] number of a step among those of its GPU */
     uint32_t               *begin, *steps; /* steps of GPU g: steps[begin[g]] to begin[g + 1] */
     uint16_t               *clock;         /* [steps of the GPU][its thread blocks] */
-    uint16_t               *wide;          /* [n_steps][STRIDE] */
+    uint16_t               *wide;          /* [n_steps][STRIDE, of a plan PLAN_STRIDE] */
     uint32_t               *writer, *readers; /* [n_places] of the GPU, or NONE */
     place_use              *pool;
     uint32_t                n_pool;
@@ -106,11 +107,32 @@ static uint32_t event_of(const checker *c, uint32_t step)
     return c->p->orders[step].event;
 }
 
+/* Is it plain that one event of a plan comes before another? A GPU's call is around its thread
+ * blocks; in one of these it is behind a step that joins all before it. */
+static bool is_plain(const checker *c, uint32_t before, uint32_t after)
+{
+    const cs_msccl_step *b = &c->p->steps[before], *a = &c->p->steps[after];
+    uint32_t             gpu = c->p->blocks[a->block].gpu;
+
+    if (before == c->p->begins[gpu] || after == c->p->ends[gpu]) {
+        return c->p->blocks[b->block].gpu == gpu &&
+               (before == c->p->begins[gpu] || b->block < c->p->n_threads);
+    }
+    if (a->block != b->block) {
+        return false;
+    }
+    while (after != NONE && after > before && !c->p->orders[after].joins) {
+        after = c->p->orders[after].base;
+    }
+    return after != NONE && after > before;
+}
+
 static void doubt_plan(checker *c, const doubt *d)
 {
     const doubt *last = c->n_doubts > 0 ? &c->doubts[c->n_doubts - 1] : NULL;
 
     if (event_of(c, d->before) == event_of(c, d->after) ||
+        is_plain(c, event_of(c, d->before), event_of(c, d->after)) ||
         (last != NULL && last->before == d->before && last->after == d->after &&
          last->was_written == d->was_written)) {
         return;
@@ -259,16 +281,16 @@ static void follow_plan(checker *c, bool sees)
     for (uint32_t i = 0; i < c->p->n_steps; i++) {
         uint32_t              step = c->run->order[i], wait = c->p->steps[step].waits_for;
         const cs_msccl_order *o     = &c->p->orders[step];
-        uint16_t             *clock = &c->wide[(size_t)step * STRIDE];
+        uint16_t             *clock = &c->wide[(size_t)step * PLAN_STRIDE];
         if (o->event != step) {
             continue;
         }
-        memset(clock, 0, STRIDE * sizeof *clock);
+        memset(clock, 0, PLAN_STRIDE * sizeof *clock);
         if (o->base != NONE) {
-            memcpy(clock, &c->wide[(size_t)o->base * STRIDE], STRIDE * sizeof *clock);
+            memcpy(clock, &c->wide[(size_t)o->base * PLAN_STRIDE], PLAN_STRIDE * sizeof *clock);
         }
         if (wait != NONE && !(sees && o->is_relaxed)) {
-            join_clock(clock, &c->wide[(size_t)event_of(c, wait) * STRIDE], STRIDE);
+            join_clock(clock, &c->wide[(size_t)event_of(c, wait) * PLAN_STRIDE], PLAN_STRIDE);
         }
         if (!o->joins) {
             continue;
@@ -276,7 +298,7 @@ static void follow_plan(checker *c, bool sees)
         uint32_t first = o->base != NONE ? o->base + 1 : block_of(c, step)->first_step;
         for (uint32_t k = first; k < step; k++) {
             if (event_of(c, k) == k) {
-                join_clock(clock, &c->wide[(size_t)k * STRIDE], STRIDE);
+                join_clock(clock, &c->wide[(size_t)k * PLAN_STRIDE], PLAN_STRIDE);
             }
         }
         uint8_t slot = c->slot[c->p->steps[step].block];
@@ -292,7 +314,7 @@ static bool is_ordered(const checker *c, const doubt *d)
     uint32_t before = event_of(c, d->before), after = event_of(c, d->after);
     uint8_t  slot = c->slot[c->p->steps[before].block];
 
-    return slot == NO_SLOT || c->wide[(size_t)after * STRIDE + slot] >= number_of(c, before);
+    return slot == NO_SLOT || c->wide[(size_t)after * PLAN_STRIDE + slot] >= number_of(c, before);
 }
 
 /* Give the thread blocks of doubts from *at on slots, as many as there are; false: nobody is left.
@@ -304,7 +326,7 @@ static bool give_slots(checker *c, size_t *at)
     memset(c->slot, NO_SLOT, c->p->n_blocks);
     for (; *at < c->n_doubts; (*at)++) {
         uint8_t *slot = &c->slot[c->p->steps[event_of(c, c->doubts[*at].before)].block];
-        if (*slot == NO_SLOT && n == STRIDE) {
+        if (*slot == NO_SLOT && n == PLAN_STRIDE) {
             break;
         }
         *slot = *slot == NO_SLOT ? n++ : *slot;
@@ -447,7 +469,8 @@ static cs_status open_checker(checker *c)
         return CS_NO_MEMORY(c->err, "a schedule");
     }
     c->clock   = CS_ARENA_NEW(&c->arena, uint16_t, most_clock);
-    c->wide    = CS_ARENA_NEW(&c->arena, uint16_t, (size_t)c->p->n_steps * STRIDE);
+    c->wide    = CS_ARENA_NEW(&c->arena, uint16_t,
+                              (size_t)c->p->n_steps * (c->p->orders != NULL ? PLAN_STRIDE : STRIDE));
     c->writer  = CS_ARENA_NEW(&c->arena, uint32_t, c->run->n_places);
     c->readers = CS_ARENA_NEW(&c->arena, uint32_t, c->run->n_places);
     c->pool    = CS_ARENA_NEW(&c->arena, place_use, most_uses);

@@ -816,35 +816,48 @@ static cs_status check_scratch(const builder *b)
 
 /* The program. */
 
-/* The actors' thread blocks first, then those that only move, then the calls. */
-static uint32_t rank_of(const builder *b, const uint8_t *is_moved, uint32_t block)
+/* The plan's thread blocks first, then proxies, then those that only move, then the calls. */
+enum { THREADS, PROXIES, MOVERS, CALLS, N_RANKS };
+
+static void rank_blocks(const builder *b, uint8_t *ranks)
 {
-    return block < b->plan->n_gpus ? 2 : is_moved[block];
+    uint32_t n_threads = 0;
+
+    memset(ranks, PROXIES, b->n_blocks);
+    for (uint32_t g = 0; g < b->plan->n_gpus; g++) {
+        ranks[g] = CALLS;
+        n_threads += b->plan->gpus[g].n_blocks;
+    }
+    for (uint32_t i = 0; i < n_threads; i++) {
+        ranks[b->actors[i].block] = THREADS;
+    }
+    for (size_t i = 0; i < b->n_links; i++) {
+        ranks[b->links[i].tx] = MOVERS;
+        ranks[b->links[i].rx] = MOVERS;
+    }
+    b->p->n_threads = n_threads;
 }
 
 /* Sort the thread blocks and steps; *to_p: where steps go. */
 static cs_status sort_steps(builder *b, uint32_t **to_p)
 {
-    cs_msccl_program *p        = b->p;
-    uint8_t          *is_moved = CS_ARENA_NEW(b->arena, uint8_t, b->n_blocks);
-    uint32_t         *place    = CS_ARENA_NEW(b->arena, uint32_t, b->n_blocks);
-    uint32_t         *to       = CS_ARENA_NEW(b->arena, uint32_t, b->n_steps);
+    cs_msccl_program *p     = b->p;
+    uint8_t          *ranks = CS_ARENA_NEW(b->arena, uint8_t, b->n_blocks);
+    uint32_t         *place = CS_ARENA_NEW(b->arena, uint32_t, b->n_blocks);
+    uint32_t         *to    = CS_ARENA_NEW(b->arena, uint32_t, b->n_steps);
     uint32_t          n = 0, n_steps = 0;
 
     p->blocks = CS_ARENA_NEW(b->arena, cs_msccl_block, b->n_blocks);
     p->steps  = CS_ARENA_NEW(b->arena, cs_msccl_step, b->n_steps);
     p->orders = CS_ARENA_NEW(b->arena, cs_msccl_order, b->n_steps);
-    if (is_moved == NULL || place == NULL || to == NULL || p->blocks == NULL || p->steps == NULL ||
+    if (ranks == NULL || place == NULL || to == NULL || p->blocks == NULL || p->steps == NULL ||
         p->orders == NULL) {
         return CS_NO_MEMORY(b->err, "a schedule");
     }
-    for (size_t i = 0; i < b->n_links; i++) {
-        is_moved[b->links[i].tx] = 1;
-        is_moved[b->links[i].rx] = 1;
-    }
-    for (uint32_t rank = 0; rank < 3; rank++) {
+    rank_blocks(b, ranks);
+    for (uint32_t rank = 0; rank < N_RANKS; rank++) {
         for (uint32_t i = 0; i < b->n_blocks; i++) {
-            if (rank_of(b, is_moved, i) == rank) {
+            if (ranks[i] == rank) {
                 place[i]       = n;
                 p->blocks[n++] = b->blocks[i];
             }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* MSCCL XML: what is exported comes back as the same schedule; samples in the dialects of public
- * files are read; and what the reader and the engine's verifier accept is right for an interpreter
- * that knows nothing of them, whatever was changed in the file.
+/* MSCCL XML, and plans of MSCCL++: what is exported comes back as the same schedule; samples in the
+ * dialects of public files are read; and what the reader and the engine's verifier accept is right
+ * for an interpreter that knows nothing of them, whatever was changed in the file.
  *
  * The samples (tests/exports/msccl) have what generators of algorithm files write: fused steps and
  * several channels (ring-ll), scratch buffers, nops that wait and sums of several steps
@@ -30,10 +30,11 @@ static const char *const samples[] = {
     "ring-ll"};
 enum { N_SAMPLES = sizeof samples / sizeof samples[0] };
 
-static cs_status export_scene(const ct_scene *scene, cs_text *text, cs_error *err)
+static cs_status export_scene(const ct_scene *scene, cs_export_format format, cs_text *text,
+                              cs_error *err)
 {
     const cs_job job = ct_scene_job(scene, NULL);
-    return cs_export_schedule(&job, CS_EXPORT_MSCCL, text, err);
+    return cs_export_schedule(&job, format, text, err);
 }
 
 static cs_stored *read_text(const char *name, const char *text)
@@ -98,9 +99,25 @@ static void compare(const ct_scene *scene, const cs_stored *stored)
     }
 }
 
-static size_t n_compared, n_exports;
+static size_t n_compared, n_exports, n_only_xml;
 
-static void round_trip(const cs_algorithm *a, cs_collective collective, uint32_t n, uint32_t g)
+/* Of a plan of MSCCL++: what an executor holds. */
+static void check_limits(const char *text)
+{
+    size_t n_ops = 0, n_blocks = 0, most_ops = 0;
+
+    for (const char *at = text; (at = strstr(at, "\n")) != NULL; at++) {
+        n_blocks += strncmp(at, "\n        \"id\"", 13) == 0;
+        n_ops = strncmp(at, "\n        \"id\"", 13) == 0 ? 0 : n_ops;
+        n_ops += strncmp(at, "\n          {\"name\"", 18) == 0;
+        most_ops = n_ops > most_ops ? n_ops : most_ops;
+    }
+    cr_assert(n_blocks > 0 && most_ops > 0);
+    cr_assert_leq(most_ops, 64, "%zu operations", most_ops);
+}
+
+static void round_trip(cs_export_format format, const cs_algorithm *a, cs_collective collective,
+                       uint32_t n, uint32_t g)
 {
     static ct_scene scene;
     ct_rng          rng  = ct_rng_for(n * 16 + g);
@@ -117,9 +134,19 @@ static void round_trip(const cs_algorithm *a, cs_collective collective, uint32_t
     if (ct_scene_check(&scene, &err) != CS_OK) {
         return;
     }
-    if (export_scene(&scene, &text, &err) != CS_OK) {
+    if (export_scene(&scene, format, &text, &err) != CS_OK) {
+        cs_text xml = {0};
         cr_assert_eq(err.status, CS_ENOTSUP, "%s", err.message);
+        if (export_scene(&scene, CS_EXPORT_MSCCL, &xml, NULL) == CS_OK) {
+            n_only_xml++;
+            cr_assert_not_null(strstr(err.message, "33 thread blocks of 64 operations"), "%s: %s",
+                               ct_scene_text(&scene), err.message);
+        }
+        cs_text_free(&xml);
         return;
+    }
+    if (format == CS_EXPORT_MSCCLPP) {
+        check_limits(text.data);
     }
     cs_stored *stored = read_text(a->name, text.data);
     cr_assert_eq(stored->collective, collective);
@@ -134,21 +161,36 @@ static void round_trip(const cs_algorithm *a, cs_collective collective, uint32_t
     cs_text_free(&text);
 }
 
-Test(conformance_msccl, exports_come_back)
+static void round_trips(cs_export_format format, uint32_t most_ranks)
 {
     static const uint32_t ranks[] = {2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 20, 24, 32, 40, 64};
 
+    n_exports = n_compared = n_only_xml = 0;
     for (size_t i = 0; cs_algorithms[i] != NULL; i++) {
         for (cs_collective c = CS_ALLREDUCE; c < CS_COLLECTIVE_COUNT; c++) {
-            for (size_t k = 0; k < sizeof ranks / sizeof ranks[0]; k++) {
-                round_trip(cs_algorithms[i], c, ranks[k], 1);
-                round_trip(cs_algorithms[i], c, ranks[k], 2);
-                round_trip(cs_algorithms[i], c, ranks[k], 4);
+            for (size_t k = 0; k < sizeof ranks / sizeof ranks[0] && ranks[k] <= most_ranks; k++) {
+                round_trip(format, cs_algorithms[i], c, ranks[k], 1);
+                round_trip(format, cs_algorithms[i], c, ranks[k], 2);
+                round_trip(format, cs_algorithms[i], c, ranks[k], 4);
             }
         }
     }
+}
+
+Test(conformance_msccl, exports_come_back)
+{
+    round_trips(CS_EXPORT_MSCCL, 64);
     cr_assert_gt(n_exports, 900, "%zu exports", n_exports);
     cr_assert_gt(n_compared, 600, "%zu comparisons", n_compared);
+}
+
+/* The same as plans of MSCCL++, verified by their signals; the executor holds less. */
+Test(conformance_msccl, plans_come_back)
+{
+    round_trips(CS_EXPORT_MSCCLPP, 24);
+    cr_assert_leq(n_only_xml, 1, "%zu, as XML %zu more", n_exports, n_only_xml);
+    cr_assert_gt(n_exports, 1500, "%zu exports", n_exports);
+    cr_assert_gt(n_compared, 400, "%zu comparisons", n_compared);
 }
 
 /* Samples, and what was changed in them. */
@@ -447,7 +489,7 @@ Test(conformance_msccl, accepts_no_wrong_mutant)
         cs_text text = {0};
         ct_scene_set(&scene, names[i], CS_ALLREDUCE, 4, 4096);
         ct_scene_ready(&scene);
-        cr_assert_eq(export_scene(&scene, &text, NULL), CS_OK);
+        cr_assert_eq(export_scene(&scene, CS_EXPORT_MSCCL, &text, NULL), CS_OK);
         n_refused += check_mutants(names[i], text.data, 300, &n);
         cs_text_free(&text);
     }
@@ -468,7 +510,7 @@ Test(conformance_msccl, numbers_of_messages_do_no_harm)
         uint32_t root;
         ct_scene_set(&scene, names[i / 10], CS_ALLREDUCE, 6, 4096);
         ct_scene_ready(&scene);
-        cr_assert_eq(export_scene(&scene, &text, NULL), CS_OK);
+        cr_assert_eq(export_scene(&scene, CS_EXPORT_MSCCL, &text, NULL), CS_OK);
         file f = split(text.data);
         for (size_t k = 0; k < f.n; k++) {
             if (strstr(f.lines[k], " message=\"") != NULL) {
