@@ -30,7 +30,6 @@
 
 enum {
     MOST_RELAYS = CS_MSCCLPP_MAX_SEMAPHORES * 2, /* semaphores, then as many barriers */
-    MOST_PARTS  = 24,                            /* of a message */
     MOST_GPUS   = 1023,
 };
 
@@ -517,12 +516,15 @@ static cs_status add_message(writer *w, size_t i, uint32_t n, uint32_t number)
     const cs_transfer *t       = part(w, i);
     bool               is_both = cs_transfer_op(t) == CS_OP_EXCHANGE;
     uint32_t           ops     = n * (is_both ? 2 : 1);
+    uint32_t           cost    = (n + 6) * (is_both ? 2 : 1);
 
-    if (n > MOST_PARTS) {
+    if (cost + 3 > CS_MSCCLPP_MAX_OPS) {
         return CS_FAIL(w->err, CS_ENOTSUP, "format",
-                       "mscclpp: a message of %u parts: accepted are %d", n, MOST_PARTS);
+                       "mscclpp: a message of %u parts does not fit into a thread block of %d "
+                       "operations",
+                       n, CS_MSCCLPP_MAX_OPS);
     }
-    CS_TRY(make_room(w, t->src, t->dst, (is_both ? 2 : 1) * (n + 6)));
+    CS_TRY(make_room(w, t->src, t->dst, cost));
     announce(w, t->dst, t->src, i, n, is_both);
     if (is_both) {
         announce(w, t->src, t->dst, i, n, true);
