@@ -266,7 +266,9 @@ static cs_status fail_on_pair(const checker *c, uint32_t gpu, const doubt *d)
                              cs_msccl_step_name(c->p, s, name), writes ? "writes" : "reads", place,
                              is_early ? "behind the begin" : "before the end");
     }
-    bool is_one = block_of(c, first) == block_of(c, second);
+    const cs_msccl_origin *o      = &c->p->origins[c->p->orders[first].origin];
+    const cs_msccl_origin *p      = &c->p->origins[c->p->orders[second].origin];
+    bool                   is_one = o->gpu == p->gpu && o->block == p->block;
     return CS_MSCCL_FAIL(c->err, CS_EWRONG, c->p, after, "%s %s %s, which %s %s, and %s",
                          cs_msccl_step_name(c->p, after, name), d->is_written ? "writes" : "reads",
                          place, cs_msccl_step_name(c->p, before, other),

@@ -99,7 +99,7 @@ static uint32_t add_step(builder *b, uint32_t block, uint32_t op, uint32_t wait)
     if (!cs_grow(&b->steps, &b->step_capacity, b->n_steps + 1, 1024, sizeof *b->steps) ||
         !cs_grow(&b->orders, &b->order_capacity, b->n_steps + 1, 1024, sizeof *b->orders)) {
         b->failed = true;
-        return 0; /* is there: the first step was made with the builder */
+        return 0; /* the builder begins with room for one */
     }
     b->steps[index]  = (cs_msccl_step){.op        = (uint8_t)op,
                                        .traits    = traits[op],
@@ -654,11 +654,11 @@ static cs_status match(builder *b, const tally *events, size_t n, size_t all, cs
     if (events->kind == SEMAPHORE) {
         first = b->plan->gpus[events->gpu].semaphores[events->id];
     }
-    for (size_t k = 0; k < n_waits; k++) {
-        if (waits[k].block != waits->block || (k < n && events[k].block != events->block)) {
-            return FAIL_STEP(b, b->err, CS_ENOTSUP,
-                             waits[k].block != waits->block ? waits[k].step : events[k].step,
-                             "two thread blocks wait for, or signal, %s: not modelled", thing);
+    for (size_t k = 0; k < all; k++) {
+        if (events[k].block != (k < n ? events : waits)->block) {
+            return FAIL_STEP(b, b->err, CS_ENOTSUP, events[k].step,
+                             "%s is signalled, or waited for, by two thread blocks: not modelled",
+                             thing);
         }
     }
     for (size_t k = 0; k < n_waits; k++) {
@@ -984,8 +984,10 @@ static cs_status open_builder(builder *b)
     b->packets   = CS_ARENA_NEW(b->arena, uint32_t, n_places);
     b->p->begins = CS_ARENA_NEW(b->arena, uint32_t, plan->n_gpus);
     b->p->ends   = CS_ARENA_NEW(b->arena, uint32_t, plan->n_gpus);
-    if (b->actors == NULL || b->proxies == NULL || b->proxy_of == NULL || b->packets == NULL ||
-        b->p->begins == NULL || b->p->ends == NULL) {
+    if (!cs_grow(&b->steps, &b->step_capacity, 1, 1024, sizeof *b->steps) ||
+        !cs_grow(&b->orders, &b->order_capacity, 1, 1024, sizeof *b->orders) || b->actors == NULL ||
+        b->proxies == NULL || b->proxy_of == NULL || b->packets == NULL || b->p->begins == NULL ||
+        b->p->ends == NULL) {
         return CS_NO_MEMORY(b->err, "a schedule");
     }
     memset(b->proxy_of, 0xff, plan->n_channels * sizeof *b->proxy_of); /* NONE */
