@@ -49,7 +49,7 @@ typedef struct task {
 /* clang-format off */
 static const cs_arg run_args[] = {
     CS_ARG_GROUP("what to look at"),
-    CS_ARG_TEXT(task, schedule_path, 0, "schedule", "FILE", "replay a schedule file (JSON, MSCCL XML) instead of an algorithm"),
+    CS_ARG_TEXT(task, schedule_path, 0, "schedule", "FILE", "replay a schedule file (JSON, MSCCL XML, MSCCL++ plan) instead of an algorithm"),
     CS_ARG_TEXT(task, watch.trace_path, 0, "trace", "FILE.json", "timeline in Chrome trace-event format (opens in Perfetto)"),
     CS_ARG_TEXT(task, watch.heatmap_path, 0, "heatmap", "FILE.svg", "picture of the ports' and links' use over time"),
     CS_ARG_TEXT(task, watch.counters, 0, "counters", "summary|FILE.csv", "what links counted: the worst of them, or a file of intervals, too"),

@@ -13,7 +13,7 @@ typedef struct schedule_job {
 /* clang-format off */
 static const cs_arg schedule_args[] = {
     CS_ARG_GROUP("output"),
-    CS_ARG_CHOICE(schedule_job, format, 0, "format", CS_EXPORT_CHOICES, "how to write it (text); verify and run --schedule read json and msccl"),
+    CS_ARG_CHOICE(schedule_job, format, 0, "format", CS_EXPORT_CHOICES, "how to write it (text); verify and run --schedule read json, msccl and mscclpp"),
     CS_ARG_TEXT(schedule_job, output_path, 'o', "output", "FILE", "write it there instead of printing it"),
     {.name = "algorithm", .is_operand = true,
      .field = {.name = "algorithm", .type = CS_FIELD_TEXT, .offset = offsetof(schedule_job, algorithm)},
@@ -71,7 +71,7 @@ static int schedule_run(int count, char *const *words)
 const cs_command cs_command_schedule = {
     .name     = "schedule",
     .usage    = "schedule ALGORITHM [options]",
-    .summary  = "print, export or draw a schedule: text, json, MSCCL XML, GOAL, SVG",
+    .summary  = "print, export or draw a schedule: text, json, MSCCL XML, MSCCL++ plan, GOAL, SVG",
     .tables   = schedule_tables,
     .examples = {"collsim schedule ring -n 4",
                  "collsim schedule rhd -n 8 --format msccl -o rhd.xml"},

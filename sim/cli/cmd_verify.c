@@ -63,7 +63,7 @@ static int verify_run(int count, char *const *words)
 const cs_command cs_command_verify = {
     .name    = "verify",
     .usage   = "verify FILE",
-    .summary = "is this schedule file (JSON, MSCCL XML) a correct collective?",
+    .summary = "is this schedule file (JSON, MSCCL XML, MSCCL++ plan) a correct collective?",
     .tables  = verify_tables,
     .examples =
         {"collsim schedule rhd -n 8 --format msccl -o rhd.xml && collsim verify rhd.xml",

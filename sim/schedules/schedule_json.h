@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* schedules/schedule_json.h -- schedules from files: JSON, or what begins with '<': MSCCL's XML
- * (schedules/msccl.h).
+/* schedules/schedule_json.h -- schedules from files: JSON, what begins with '<': MSCCL's XML
+ * (schedules/msccl.h), or JSON with gpus: plans of MSCCL++ (schedules/mscclpp.h).
  *
  *   {"format": "collsim-schedule", "version": 1, "collective": "allreduce", "ranks": 4,
  *    "chunks": 4, "bytes": 4096, "algorithm": "ring", "root": 0, "gpus_per_server": 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Schedules from files, of JSON or MSCCL's XML: refused in one line with a place, or a scenario
- * that passes its check, with a verdict; and if it is correct, it replays in a time that is a
- * number.
+/* Schedules from files, of JSON, MSCCL's XML or plans of MSCCL++: refused in one line with a place,
+ * or a scenario that passes its check, with a verdict; and if it is correct, it replays in a time
+ * that is a number.
  */
 #include "cs/result.h"
 #include "fuzz.h"
