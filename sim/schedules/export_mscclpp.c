@@ -431,7 +431,7 @@ static void announce(writer *w, uint32_t rank, uint32_t peer, size_t transfer, u
                      bool is_both)
 {
     gpu     *g    = &w->gpus[rank];
-    size_t   end  = g->next_op + n * (is_both ? 2u : 1u);
+    size_t   end  = g->next_op + (size_t)n * (is_both ? 2 : 1);
     uint32_t size = 0, channel = w->ways[(size_t)rank * w->n + peer].channel;
 
     for (size_t op = g->next_op; op < end; op++) {
@@ -479,7 +479,7 @@ static void send(writer *w, uint32_t rank, uint32_t peer, size_t transfer, uint3
     uint32_t type  = type_of(w, rank, peer);
     uint32_t chunk = scratch_of(w, peer, rank), channel;
 
-    for (size_t op = g->next_op; op < g->next_op + n * (is_both ? 2u : 1u); op++) {
+    for (size_t op = g->next_op; op < g->next_op + (size_t)n * (is_both ? 2 : 1); op++) {
         if (g->ops.ops[op].is_send) {
             complete_needs(w, rank, op);
         }

@@ -790,14 +790,14 @@ static void read_gpu(reader *rd, const cs_place *gpu, uint32_t index)
 }
 
 /* How many operations there may be: those of all lists called ops. */
-static size_t count_ops(const json_t *node, int depth)
+static size_t count_ops(json_t *node, int depth)
 {
-    size_t        n = 0, i;
-    const json_t *item;
+    size_t  n = 0, i;
+    json_t *item;
 
     if (json_is_object(node)) {
         const char *key;
-        json_object_foreach((json_t *)(uintptr_t)node, key, item)
+        json_object_foreach(node, key, item)
         {
             n += strcmp(key, "ops") == 0 ? json_array_size(item) : 0;
             n += depth > 0 ? count_ops(item, depth - 1) : 0;
@@ -813,14 +813,12 @@ static size_t count_ops(const json_t *node, int depth)
 
 static uint32_t common_multiple(uint32_t a, uint32_t b)
 {
-    uint32_t x = a, y = b;
+    uint32_t multiple = a;
 
-    while (y != 0) {
-        uint32_t rest = x % y;
-        x             = y;
-        y             = rest;
+    while (multiple % b != 0) {
+        multiple += a;
     }
-    return a / x * b;
+    return multiple;
 }
 
 /* Into how many parts chunks are cut, so that groups and slices have whole ones. */

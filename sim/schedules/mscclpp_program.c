@@ -499,7 +499,7 @@ static cs_status sync_op(builder *b, actor *a)
                            "uses a port that another thread block uses, too: not modelled");
         }
         bool     is_flush = op->kind == CS_MSCCLPP_FLUSH;
-        uint32_t step     = act_in_lane(b, a, i, is_flush ? proxy->last : NONE);
+        uint32_t step     = act_in_lane(b, a, i, is_flush && proxy != NULL ? proxy->last : NONE);
         b->orders[step].is_relaxed =
             (cs_mscclpp_traits(op->kind) & CS_MSCCLPP_RELAXED) != 0 && !op->is_port;
         tally e = {
