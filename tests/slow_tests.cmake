@@ -6,7 +6,7 @@ set(slow_tests
   conformance.times conformance.algorithms conformance.bounds unit.figures validation.paper_schedule validation.mpi_montecarlo
   validation.mpi_sweep validation.serve models.simgrid models.ns3 validation.optcc_best validation.simgrid validation.simulators validation.testbed_cells validation.hunt unit.hunt unit.figure_files unit.whatif_faults
   unit.whatif_change conformance.plugins conformance.faults conformance.nic_faults algorithms.optcc_choice conformance.mutants
-  validation.stragglar_every_n conformance.msccl models.flow algorithms.optcc algorithms.adapcc_solver algorithms.adapcc_late conformance.dispatch unit.chrome_trace browser.site_pages check.site check.style
+  validation.stragglar_every_n conformance.msccl conformance.mscclpp models.flow algorithms.optcc algorithms.adapcc_solver algorithms.adapcc_late conformance.dispatch unit.chrome_trace browser.site_pages check.site check.style
   algorithms.circulant validation.run_notes unit.montecarlo unit.call_log validation.stragglar_oracle unit.training
   algorithms.rotation algorithms.published_times validation.montecarlo_oracle unit.sweep
   validation.endings unit.workers unit.store validation.other_build validation.build_identity

@@ -118,7 +118,8 @@ Test(export, formats_have_names)
     cr_assert_eq(cs_field_set(table, &format, "format", "goal", "", &err), CS_OK);
     cr_assert_eq(format, CS_EXPORT_GOAL);
     cr_assert_eq(cs_field_set(table, &format, "format", "xml", "", &err), CS_EINVAL);
-    cr_assert_not_null(strstr(err.message, "text, json, msccl, mscclpp, goal, svg"), "%s", err.message);
+    cr_assert_not_null(strstr(err.message, "text, json, msccl, mscclpp, goal, svg"), "%s",
+                       err.message);
 }
 
 Test(export, refuses_what_is_too_long)
