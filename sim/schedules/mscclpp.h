@@ -53,8 +53,8 @@
  * What the replay keeps is what it keeps of MSCCL's XML (schedules/msccl.h): messages, what each
  * needs, and an order of each GPU's, by message and round where the file has them.
  *
- * Source: A. Shah et al., "MSCCL++: Rethinking GPU Communication Abstractions for AI Inference",
- * arXiv:2504.09014; the executor and the language of microsoft/mscclpp.
+ * Source: A. Shah et al., "MSCCL++: Rethinking GPU Communication Abstractions for Cutting-edge AI
+ * Applications", arXiv:2504.09014; the executor and the language of microsoft/mscclpp.
  */
 #ifndef CS_SCHEDULES_MSCCLPP_H
 #define CS_SCHEDULES_MSCCLPP_H

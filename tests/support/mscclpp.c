@@ -469,9 +469,8 @@ static bool take(machine *x, long rank, block *b)
 
 static long chunk_of(const machine *x, long rank, long offset)
 {
-    return is(x->collective, "allgather")  ? rank * x->n_in + offset
-           : is(x->collective, "alltoall") ? rank * x->n_in + offset
-                                           : offset;
+    bool has_own = is(x->collective, "allgather") || is(x->collective, "alltoall");
+    return offset + (has_own ? rank * x->n_in : 0);
 }
 
 /* The caller gives its buffers away. */
