@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "input/json_scan.h"
 
+#include <jansson.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -634,19 +635,6 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Is there this word near the beginning? */
-static bool has_word(const char *text, size_t length, const char *word)
-{
-    size_t n = strlen(word), most = length < 4096 ? length : 4096;
-
-    for (size_t i = 0; i + n <= most; i++) {
-        if (memcmp(text + i, word, n) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* GlobalMetadata is a version, attributes, or nothing, and a node begins behind it. */
 static bool is_wire(const char *text, size_t length)
 {
@@ -672,34 +660,162 @@ static bool is_wire(const char *text, size_t length)
     return !node.is_wrong;
 }
 
+/* Is the object that begins here a node, or has it the graph of all? Taken as far as needed. */
+static bool tells(cs_scan *s)
+{
+    cs_scan_text key, value;
+
+    if (!cs_scan_enter(s, '{')) {
+        return false;
+    }
+    while (cs_scan_key(s, &key)) {
+        bool is_type = cs_scan_is(key, "type");
+        if (cs_scan_is(key, "workload_graph") || cs_scan_is(key, "ctrlDeps") ||
+            cs_scan_is(key, "dataDeps")) {
+            return true;
+        }
+        if (!is_type) {
+            cs_scan_skip(s);
+        } else if (cs_scan_string(s, &value) && value.length > 5 &&
+                   memcmp(value.text + value.length - 5, "_NODE", 5) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool cs_chakra_is(const char *text, size_t length)
+{
+    cs_scan s;
+
+    cs_scan_begin(&s, text, length);
+    if (tells(&s) || (!s.is_wrong && tells(&s))) { /* the first object may be the metadata */
+        return true;
+    }
+    bool is_object = length > 0 && text[0] == '{' && !s.is_wrong;
+    return length > 2 && !is_object && is_wire(text, length);
+}
+
+/* Is the text JSON? A '{' may also be the length of metadata, 123 bytes, behind which a field's key
+ * stands. */
+static bool is_json(const char *text, size_t length)
 {
     size_t at = 0;
 
     while (at < length && is_blank(text[at])) {
         at++;
     }
-    if (at < length && text[at] == '{') {
-        bool is_graph = has_word(text, length, "\"workload_graph\"");
-        bool is_nodes = has_word(text, length, "\"ctrlDeps\"") || has_word(text, length, "_NODE\"");
-        return is_graph || (is_nodes && has_word(text, length, "\"type\""));
-    }
-    return length > 2 && is_wire(text, length);
+    return at < length && text[at] == '{' && (at > 0 || !is_wire(text, length));
 }
+
+/* ---- where it comes from ---- */
+
+#define SOURCE "input_file"
+
+/* The value of the attribute in the metadata, as it stands there. */
+static cs_chakra_text wire_source(const char *text, size_t length)
+{
+    const unsigned char *from   = (const unsigned char *)text;
+    wire                 all    = {from, from + length, false};
+    wire                 head   = take_piece(&all);
+    cs_chakra_text       source = {0};
+    field                f, inner;
+
+    while (take_field(&head, &f)) {
+        bool is_source = false;
+        while (f.number == 2 && f.type == 2 && take_field(&f.piece, &inner)) {
+            cs_chakra_text value = inner.type == 2 ? text_of(&inner.piece) : (cs_chakra_text){0};
+            if (inner.number == 1) {
+                is_source =
+                    value.length == strlen(SOURCE) && memcmp(value.text, SOURCE, value.length) == 0;
+            } else if (inner.number == STRING && is_source) {
+                source = value;
+            }
+        }
+    }
+    return source;
+}
+
+/* The same in JSON, with its escapes. */
+static cs_chakra_text json_source(const char *text, size_t length)
+{
+    cs_chakra_text source = {0};
+    cs_scan_text   key, value;
+    cs_scan        s;
+
+    cs_scan_begin(&s, text, length);
+    if (!cs_scan_enter(&s, '{')) {
+        return source;
+    }
+    while (cs_scan_key(&s, &key)) {
+        if (!cs_scan_is(key, "attr") || !cs_scan_enter(&s, '[')) {
+            if (!cs_scan_is(key, "attr")) {
+                cs_scan_skip(&s);
+            }
+            continue;
+        }
+        while (cs_scan_element(&s)) {
+            bool is_source = false;
+            if (!cs_scan_enter(&s, '{')) {
+                continue;
+            }
+            while (cs_scan_key(&s, &key)) {
+                if (!cs_scan_string(&s, &value)) {
+                    continue;
+                }
+                if (cs_scan_is(key, "name")) {
+                    is_source = cs_scan_is(value, SOURCE);
+                } else if (is_source && cs_scan_is(key, "stringVal")) {
+                    source = (cs_chakra_text){value.text, value.length};
+                }
+            }
+        }
+    }
+    return source;
+}
+
+/* A copy of a text as it stands in JSON, without its escapes. */
+static char *unescaped(cs_chakra_text text, size_t *length_p)
+{
+    json_t *string = json_loadb(text.text - 1, text.length + 2, JSON_DECODE_ANY, NULL);
+    char   *copy   = string != NULL ? cs_strdup(json_string_value(string)) : NULL;
+
+    *length_p = copy != NULL ? strlen(copy) : 0;
+    json_decref(string);
+    return copy;
+}
+
+cs_status cs_chakra_source(const char *text, size_t length, char **source_p, size_t *length_p,
+                           cs_error *err)
+{
+    bool           escaped = is_json(text, length);
+    cs_chakra_text source  = escaped ? json_source(text, length) : wire_source(text, length);
+
+    *source_p = NULL;
+    *length_p = source.length;
+    if (source.text == NULL) {
+        return CS_OK;
+    }
+    if (escaped) {
+        *source_p = unescaped(source, length_p);
+    } else {
+        *source_p = cs_calloc(source.length + 1, 1);
+        if (*source_p != NULL) {
+            memcpy(*source_p, source.text, source.length);
+        }
+    }
+    return *source_p != NULL ? CS_OK : CS_NO_MEMORY(err, "the source of a trace");
+}
+
+/* ---- all of it ---- */
 
 cs_status cs_chakra_read(const char *text, size_t length, const char *name,
                          const cs_chakra_reader *reader, cs_error *err)
 {
-    chakra c  = {.reader = reader, .name = name};
-    size_t at = 0;
-
-    while (at < length && is_blank(text[at])) {
-        at++;
-    }
-    /* A '{' may also be the length of metadata: 123 bytes, behind which a field's key stands. */
-    bool      is_json = at < length && text[at] == '{' && (at > 0 || !is_wire(text, length));
+    chakra    c = {.reader = reader, .name = name};
     cs_status status =
-        is_json ? read_json(&c, text, length, err) : read_wire(&c, text, length, err);
+        is_json(text, length) ? read_json(&c, text, length, err) : read_wire(&c, text, length, err);
+
     cs_free(c.data.ids);
     cs_free(c.control.ids);
     return status;

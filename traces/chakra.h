@@ -64,4 +64,10 @@ bool cs_chakra_is(const char *text, size_t length);
 CS_MUST_CHECK cs_status cs_chakra_read(const char *text, size_t length, const char *name,
                                        const cs_chakra_reader *reader, cs_error *err);
 
+/* The text that the trace was made from, as its metadata have it (input_file): of a collective that
+ * was written as a trace, its program for MSCCL. A copy with a NUL behind it, the caller's
+ * (cs_free); NULL where there is none. */
+CS_MUST_CHECK cs_status cs_chakra_source(const char *text, size_t length, char **source_p,
+                                         size_t *length_p, cs_error *err);
+
 #endif

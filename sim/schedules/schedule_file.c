@@ -5,6 +5,7 @@
 #include "schedules/msccl.h"
 #include "schedules/mscclpp.h"
 #include "schedules/schedule_json.h"
+#include "traces/chakra.h"
 
 #include <string.h>
 
@@ -19,11 +20,34 @@ static bool is_xml(const char *text, size_t length)
     return at < length && text[at] == '<';
 }
 
+/* A collective that was written as an execution trace: its sends and receives say no data, but the
+ * program that they were made from is in the metadata. */
+static cs_status parse_trace(const char *text, size_t length, const char *input,
+                             cs_stored **stored_p, cs_error *err)
+{
+    char  *program   = NULL;
+    size_t n_program = 0;
+
+    CS_TRY(cs_chakra_source(text, length, &program, &n_program, err));
+    cs_status status =
+        program != NULL && is_xml(program, n_program)
+            ? cs_msccl_parse(program, n_program, input, stored_p, err)
+            : CS_FAIL(err, CS_EINVAL, input,
+                      "a Chakra execution trace without the program of MSCCL that it was made from "
+                      "(input_file): nothing says which data its messages carry; 'collsim whatif "
+                      "--trace' times it as it is");
+    cs_free(program);
+    return status;
+}
+
 cs_status cs_schedule_parse(const char *text, size_t length, const char *input,
                             cs_stored **stored_p, cs_error *err)
 {
     if (is_xml(text, length)) {
         return cs_msccl_parse(text, length, input, stored_p, err);
+    }
+    if (cs_chakra_is(text, length)) {
+        return parse_trace(text, length, input, stored_p, err);
     }
     return cs_mscclpp_is_plan(text, length)
                ? cs_mscclpp_parse(text, length, input, stored_p, err)

@@ -106,11 +106,20 @@ static void add_wire_node(cs_text *all, const ct_node *n)
     cs_text_free(&piece);
 }
 
-static void add_wire(cs_text *all, const ct_node *nodes, size_t n)
+static void add_wire(cs_text *all, const char *source, const ct_node *nodes, size_t n)
 {
-    cs_text head = {0};
+    cs_text head = {0}, attribute = {0};
 
     add_piece(&head, 1, "1.0", 3);
+    if (source != NULL) {
+        add_piece(&attribute, 1, "schema", 6);
+        add_piece(&head, 2, attribute.data, attribute.length);
+        attribute.length = 0;
+        add_piece(&attribute, 1, "input_file", 10);
+        add_piece(&attribute, STRING, source, strlen(source));
+        add_piece(&head, 2, attribute.data, attribute.length);
+        cs_text_free(&attribute);
+    }
     add_varint(all, head.length);
     cs_text_add_bytes(all, head.data, head.length);
     for (size_t i = 0; i < n; i++) {
@@ -209,14 +218,25 @@ static void add_graph_node(cs_text *text, const ct_node *n)
     cs_text_add(text, "}");
 }
 
-void ct_chakra_add(const ct_node *nodes, size_t n, ct_form form, cs_text *text)
+void ct_chakra_add_made_from(const char *source, const ct_node *nodes, size_t n, ct_form form,
+                             cs_text *text)
 {
     if (form == CT_WIRE) {
-        add_wire(text, nodes, n);
+        add_wire(text, source, nodes, n);
         return;
     }
-    cs_text_add(text, form == CT_GRAPH ? "{\"workload_name\": \"w\", \"workload_graph\": ["
-                                       : "{\"version\": \"1.0\", \"attr\": []}\n");
+    if (form == CT_GRAPH) {
+        cs_text_add(text, "{\"workload_name\": \"w\", \"workload_graph\": [");
+    } else {
+        cs_text_add(text, "{\"version\": \"1.0\", \"attr\": [");
+        if (source != NULL) {
+            cs_text_add(text, "{\"name\": \"schema\", \"stringVal\": \"1\"}, {\"name\": "
+                              "\"input_file\", \"stringVal\": ");
+            cs_text_add_json_string(text, source);
+            cs_text_add(text, "}");
+        }
+        cs_text_add(text, "]}\n");
+    }
     for (size_t i = 0; i < n; i++) {
         if (form == CT_OBJECTS) {
             add_object(text, &nodes[i]);
@@ -226,6 +246,11 @@ void ct_chakra_add(const ct_node *nodes, size_t n, ct_form form, cs_text *text)
         }
     }
     cs_text_add(text, form == CT_GRAPH ? "], \"ngpus\": 8}\n" : "\n");
+}
+
+void ct_chakra_add(const ct_node *nodes, size_t n, ct_form form, cs_text *text)
+{
+    ct_chakra_add_made_from(NULL, nodes, n, form, text);
 }
 
 void ct_chakra_write(const char *path, const ct_node *nodes, size_t n, ct_form form)

@@ -38,6 +38,10 @@ typedef enum ct_form {
 
 void ct_chakra_add(const ct_node *nodes, size_t n, ct_form form, cs_text *text);
 
+/* The same with the text that it was made from, in the metadata; not CT_GRAPH, which has none. */
+void ct_chakra_add_made_from(const char *source, const ct_node *nodes, size_t n, ct_form form,
+                             cs_text *text);
+
 /* The same into a file. */
 void ct_chakra_write(const char *path, const ct_node *nodes, size_t n, ct_form form);
 

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "support/chakra.h"
 #include "support/folder.h"
+#include "support/program.h"
 #include "traces/execution_trace.h"
 
 #include <criterion/criterion.h>
@@ -280,6 +281,30 @@ Test(execution_trace, other_files_are_no_traces)
     cr_expect_not(cs_execution_trace_is("nothing"));
     cr_expect_not(cs_execution_trace_is("."));
     expect_refusal("log.csv", NULL, 2, "no Chakra execution trace");
+}
+
+/* A collective that was written as a trace is verified by the program that is in its metadata. */
+Test(execution_trace, a_collective_is_the_program_that_it_was_made_from)
+{
+    cs_text said = {0};
+
+    cr_assert_eq(ct_program("schedule rhd -n 4 --format msccl -o rhd.xml", "2>&1", &said), 0);
+    cs_text xml = ct_file_read("rhd.xml");
+    for (ct_form form = CT_WIRE; form <= CT_OBJECTS; form++) {
+        cs_text text = {0};
+        ct_chakra_add_made_from(xml.data, plain, N_PLAIN, form, &text);
+        FILE *file = fopen("made.0.et", "wb");
+        cr_assert(file != NULL && fwrite(text.data, 1, text.length, file) == text.length);
+        cr_assert_eq(fclose(file), 0);
+        ct_program_says("verify made.0.et", 0, "a correct allreduce over 4 ranks");
+        ct_program_says("whatif --trace made.0.et -n 4 -a ring -q", 0,
+                        "1 allreduce of 1048576 bytes");
+        cs_text_free(&text);
+    }
+    ct_chakra_write("plain.0.et", plain, N_PLAIN, CT_WIRE);
+    ct_program_says("verify plain.0.et", 2, "nothing says which data its messages carry");
+    cs_text_free(&said);
+    cs_text_free(&xml);
 }
 
 Test(execution_trace, any_allocation_may_fail)
