@@ -651,13 +651,15 @@ static bool is_wire(const char *text, size_t length)
     if (all.is_wrong || head.is_wrong || all.at == all.end) {
         return false;
     }
-    wire node = take_piece(&all);
+    wire node  = take_piece(&all);
+    bool names = false; /* a name or a type */
     while (take_field(&node, &f)) {
+        names = names || (f.number == 2 && f.type == 2) || (f.number == 3 && f.type == 0);
         if (f.number > 32) {
             return false;
         }
     }
-    return !node.is_wrong;
+    return names && !node.is_wrong;
 }
 
 /* Is the object that begins here a node, or has it the graph of all? Taken as far as needed. */

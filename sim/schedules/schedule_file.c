@@ -29,13 +29,16 @@ static cs_status parse_trace(const char *text, size_t length, const char *input,
     size_t n_program = 0;
 
     CS_TRY(cs_chakra_source(text, length, &program, &n_program, err));
-    cs_status status =
-        program != NULL && is_xml(program, n_program)
-            ? cs_msccl_parse(program, n_program, input, stored_p, err)
-            : CS_FAIL(err, CS_EINVAL, input,
-                      "a Chakra execution trace without the program of MSCCL that it was made from "
-                      "(input_file): nothing says which data its messages carry; 'collsim whatif "
-                      "--trace' times it as it is");
+    cs_status status = CS_OK;
+    if (program != NULL && is_xml(program, n_program)) {
+        status = cs_msccl_parse(program, n_program, input, stored_p, err);
+    } else {
+        status = CS_FAIL(err, CS_EINVAL, "",
+                         "a Chakra execution trace without the program of MSCCL that it was made "
+                         "from (input_file): nothing says which data its messages carry; 'collsim "
+                         "whatif --trace' times it as it is");
+        cs_error_locate(err, input, 0, 0);
+    }
     cs_free(program);
     return status;
 }
