@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/heap.h"
+#include "cs/scenario.h"
 #include "input/folder.h"
 #include "input/gzip.h"
 #include "traces/chakra.h"
@@ -19,7 +20,8 @@
 enum {
     MAX_FILES  = 65536,
     HEAD_BYTES = 1 << 20, /* in which a trace is recognised */
-    MAX_GROUPS = 1 << 20
+    MAX_GROUPS = 1 << 20,
+    MAX_NAMES  = 4096 /* of groups in one file */
 };
 
 /* A node's dependencies in the file. */
@@ -69,7 +71,7 @@ static cs_status intern_group(load *l, const uint32_t *ranks, uint32_t n, uint32
 {
     cs_execution_trace *t = l->trace;
 
-    for (uint32_t i = 0; i < t->n_groups; i++) {
+    for (uint32_t i = t->n_groups; i-- > 0;) { /* that of the rank before is near the end */
         const cs_work_group *g = &t->groups[i];
         if (g->n_ranks == n && (ranks == NULL ? g->ranks[0] == 0 && n == t->n_ranks
                                               : memcmp(g->ranks, ranks, n * sizeof *ranks) == 0)) {
@@ -132,8 +134,10 @@ static cs_status number_name(file_build *f, cs_chakra_text name, uint32_t *numbe
             return CS_OK;
         }
     }
-    if (f->n_names == MAX_GROUPS ||
-        !cs_grow(&f->names, &f->names_capacity, f->n_names + 1, 8, sizeof *f->names)) {
+    if (f->n_names == MAX_NAMES) {
+        return CS_FAIL(err, CS_EINVAL, f->name, "more than %d process groups", MAX_NAMES);
+    }
+    if (!cs_grow(&f->names, &f->names_capacity, f->n_names + 1, 8, sizeof *f->names)) {
         return no_memory(err);
     }
     memset(f->names[f->n_names], 0, CS_PROCESS_GROUP_BYTES);
@@ -175,6 +179,10 @@ static cs_status read_call(file_build *f, const cs_chakra_node *node, cs_work *w
                       "those are: accepted is pg_name, the name of a process group",
                       err);
     }
+    if (node->bytes > CS_MAX_BYTES) {
+        return refuse(f, node, "comm_size is larger than 2^50, which are all that are accepted",
+                      err);
+    }
     work->collective = collectives[node->comm_type];
     work->bytes      = node->comm_type == BARRIER ? BARRIER_BYTES : node->bytes;
     work->root       = node->root < f->l->trace->n_ranks ? (uint32_t)node->root : UINT32_MAX;
@@ -190,6 +198,10 @@ static cs_status read_message(const file_build *f, const cs_chakra_node *node, c
 
     if (f->l->n == 1) {
         return refuse(f, node, "a message, in one file for all ranks: accepted is a file per rank",
+                      err);
+    }
+    if (node->bytes > CS_MAX_BYTES) {
+        return refuse(f, node, "comm_size is larger than 2^50, which are all that are accepted",
                       err);
     }
     if (!(sends ? node->has_dst : node->has_src) || peer >= f->l->trace->n_ranks) {
@@ -504,11 +516,17 @@ static cs_status read_text(load *l, const char *text, size_t length, const char 
 
 /* ---- calls and messages of all ranks ---- */
 
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
 /* Two ranks say different things about a call. */
 static cs_status contradiction(const load *l, const cs_work_group *g, uint32_t rank,
                                const cs_work *work, const char *what, cs_error *err)
 {
-    return CS_FAIL(err, CS_EINVAL, l->n > rank && l->n > 1 ? l->paths[rank] : "",
+    return CS_FAIL(err, CS_EINVAL, l->paths[l->n > 1 ? rank : 0],
                    "node %llu of rank %u: call %u of its process group of %u ranks: %s",
                    (unsigned long long)work->id, rank, work->sequence, g->n_ranks, what);
 }
@@ -525,7 +543,15 @@ static cs_status match_call(load *l, uint32_t rank, const cs_work *work, cs_erro
     }
     cs_work_call *call = &t->calls[g->first_call + work->sequence];
     if (work->collective == CS_ALLGATHER) {
+        if (bytes > CS_MAX_BYTES / g->n_ranks) {
+            return contradiction(l, g, rank, work, "all ranks together gather more than 2^50 bytes",
+                                 err);
+        }
         bytes *= g->n_ranks;
+    }
+    if (work->root != UINT32_MAX && cs_collective_has_root((cs_collective)work->collective) &&
+        bsearch(&work->root, g->ranks, g->n_ranks, sizeof work->root, by_number) == NULL) {
+        return contradiction(l, g, rank, work, "its root is not in the group", err);
     }
     if (rank == g->ranks[0]) {
         *call = (cs_work_call){bytes, number, work->root != UINT32_MAX ? work->root : rank,

@@ -197,6 +197,14 @@ Test(execution_trace, what_contradicts_itself_is_refused)
     ct_node receive  = {.id = 1, .type = CT_RECEIVE, .peer = 0, .bytes = 8, .tag = 5};
     ct_node far      = {.id = 1, .type = CT_SEND, .peer = 9, .bytes = 8};
 
+    ct_node huge     = {.id = 1, .type = CT_CALL, .bytes = (uint64_t)1 << 51};
+    ct_node gathered = {
+        .id = 1, .type = CT_CALL, .comm_type = CT_ALL_GATHER, .bytes = (uint64_t)1 << 49};
+
+    ct_chakra_write("a.et", &huge, 1, CT_WIRE);
+    expect_refusal("a.et", NULL, 2, "comm_size is larger than 2^50");
+    ct_chakra_write("a.et", &gathered, 1, CT_WIRE);
+    expect_refusal("a.et", NULL, 4, "gather more than 2^50 bytes");
     ct_chakra_write("a.et", circle, 3, CT_WIRE);
     expect_refusal("a.et", NULL, 2, "waits for itself");
     ct_chakra_write("a.et", twice, 2, CT_GRAPH);
