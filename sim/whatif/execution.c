@@ -739,9 +739,40 @@ static cs_status time_best(study *s, uint32_t number, double start_s, const doub
     return CS_OK;
 }
 
-/* The lower bound of one line's schedules; INFINITY where it has none. */
+/* What bounds may assume of the schedules of lines that have been looked at. */
+typedef struct assumptions {
+    cs_bound_context list[MAX_ALGORITHMS];
+    size_t           n;
+} assumptions;
+
+static bool are_same(const cs_bound_context *a, const cs_bound_context *b)
+{
+    return memcmp(a->latency_s, b->latency_s, sizeof a->latency_s) == 0 &&
+           a->alpha_holds_port == b->alpha_holds_port &&
+           a->alpha_per_message == b->alpha_per_message &&
+           a->is_round_synchronous == b->is_round_synchronous && a->ranks_relay == b->ranks_relay &&
+           a->uses_trees == b->uses_trees && a->uses_switches == b->uses_switches &&
+           a->uses_network_switch == b->uses_network_switch && a->shares_ports == b->shares_ports;
+}
+
+/* Add what a line's schedule allows to assume. Has a line before been the same? */
+static bool is_seen(assumptions *seen, const cs_bound_context *bounds)
+{
+    for (size_t i = 0; i < seen->n; i++) {
+        if (are_same(&seen->list[i], bounds)) {
+            return true;
+        }
+    }
+    if (seen->n < MAX_ALGORITHMS) {
+        seen->list[seen->n++] = *bounds;
+    }
+    return false;
+}
+
+/* The lower bound of one line's schedules; INFINITY where it has none, or one before is the same.
+ */
 static double bound_of(const runner *r, const double *arrival_s, const cs_capacity *steps,
-                       size_t n_steps)
+                       size_t n_steps, assumptions *seen)
 {
     cs_job      job     = r->trials.planned.is_resolved ? r->trials.planned : r->c.job;
     bool        is_mine = !job.is_resolved;
@@ -756,7 +787,7 @@ static double bound_of(const runner *r, const double *arrival_s, const cs_capaci
     job.is_checked = true;
     if (cs_job_resolve(&job, NULL) == CS_OK) {
         const cs_bound_context bounds = cs_job_bounds(&job);
-        bound_s                       = cs_best_bound(&bounds, &name);
+        bound_s = is_seen(seen, &bounds) ? (double)INFINITY : cs_best_bound(&bounds, &name);
     }
     if (is_mine) {
         cs_job_release(&job);
@@ -771,6 +802,7 @@ static cs_status find_least(study *s, uint32_t number, double start_s, const dou
     double       least_s = INFINITY;
     cs_capacity *steps   = NULL;
     size_t       n_steps = 0;
+    assumptions  seen    = {.n = 0};
 
     if (s->has_windows) {
         CS_TRY(shift_faults(&s->shapes[number].scenario, start_s, &steps, &n_steps, err));
@@ -779,7 +811,7 @@ static cs_status find_least(study *s, uint32_t number, double start_s, const dou
         bool          is_hindsight = line > 0 && line + 1 == s->n_lines; /* one of the others */
         const runner *r            = is_hindsight ? NULL : runner_of(s, line, number);
         if (r != NULL && r->is_open) {
-            least_s = fmin(least_s, bound_of(r, arrival_s, steps, n_steps));
+            least_s = fmin(least_s, bound_of(r, arrival_s, steps, n_steps, &seen));
         }
     }
     cs_free(steps);
