@@ -82,7 +82,7 @@ static const cs_arg replay_args[] = {
 };
 static const cs_arg trace_args[] = {
     CS_ARG_GROUP("ranks that come late in a trace (and below: how it is read)"),
-    {.name = "trace", .value = "FILE|FOLDER[,..]", .help = "arrivals: CSV, log of StragglAR, NCCL traces, or Chakra's execution traces, also compressed (repeatable)",
+    {.name = "trace", .value = "FILE|FOLDER[,..]", .help = "arrivals (CSV, StragglAR, NCCL traces), or execution traces of Chakra; also .gz (repeatable)",
      .field = CS_ARG_LIST_FIELD(trace_choice, arrivals.paths, arrivals.n_paths, "trace")},
     TIME(period_s, "period", "time from call to call, for GPU-hours (as in the trace)", .is_above = true),
     TIME(agreement_s, "agreement", "what it costs to agree on who is late (0)", .min = 0),
