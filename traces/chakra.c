@@ -51,6 +51,7 @@ typedef enum attribute {
     SRC,
     DST,
     ROOT,
+    OPERATIONS,
     GROUP,
     DIMS,
     NONE
@@ -65,7 +66,7 @@ static attribute attribute_of(const char *name, size_t length)
         {"is_cpu_op", IS_CPU_OP}, {"comm_type", COMM_TYPE}, {"comm_size", BYTES},
         {"comm_tag", TAG},        {"comm_src", SRC},        {"comm_dst", DST},
         {"root", ROOT},           {"pg_name", GROUP},       {"comm_group", GROUP},
-        {"involved_dim", DIMS},
+        {"involved_dim", DIMS},   {"num_ops", OPERATIONS},
     };
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -95,6 +96,7 @@ static void set_number(cs_chakra_node *node, attribute which, uint64_t value)
         node->has_dst = true;
         break;
     case ROOT: node->root = value; break;
+    case OPERATIONS: node->has_ops = value > 0; break;
     case GROUP:
     case DIMS:
     case NONE: break;

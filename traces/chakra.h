@@ -43,7 +43,7 @@ typedef struct cs_chakra_node {
     const uint64_t *data, *control; /* dependencies; valid during the call */
     size_t          n_data, n_control;
     bool            is_cpu_op;
-    bool            has_bytes, has_dst, has_src;
+    bool            has_bytes, has_dst, has_src, has_ops; /* has_ops: num_ops > 0 */
     uint64_t        comm_type, bytes, tag, src, dst, root;
     uint32_t        n_dims, n_dims_off;  /* of involved_dim: how many there are, and are false */
     cs_chakra_text  name, group, values; /* `values` of its inputs, as they stand in the file */

@@ -17,12 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_DURATION_US ((uint64_t)1000000000000)
+
 enum {
     MAX_FILES  = 65536,
     HEAD_BYTES = 1 << 20, /* in which a trace is recognised */
     MAX_GROUPS = 1 << 20,
     MAX_NAMES  = 4096 /* of groups in one file */
 };
+
+#define ALL_RANKS "0" /* the name of the group of all, as PyTorch has it */
 
 /* A node's dependencies in the file. */
 typedef struct need_range {
@@ -55,6 +59,7 @@ typedef struct load {
     size_t              n, paths_capacity, flags_capacity;
     size_t              groups_capacity;
     uint64_t            n_strange, n_recorded, n_other_bytes; /* for the notes */
+    uint64_t            n_control, n_unmeasured, n_on_cpu;
     cs_text             left_out;
 } load;
 
@@ -65,22 +70,24 @@ static cs_status no_memory(cs_error *err)
 
 /* ---- groups ---- */
 
-/* The number of the job's group with these ranks; added where it is new. */
-static cs_status intern_group(load *l, const uint32_t *ranks, uint32_t n, uint32_t *number_p,
-                              cs_error *err)
+/* The number of the job's group with that name and these ranks (NULL: all); added where it is new.
+ */
+static cs_status intern_group(load *l, const char *name, const uint32_t *ranks, uint32_t n,
+                              uint32_t *number_p, cs_error *err)
 {
     cs_execution_trace *t = l->trace;
 
     for (uint32_t i = t->n_groups; i-- > 0;) { /* that of the rank before is near the end */
-        const cs_work_group *g = &t->groups[i];
-        if (g->n_ranks == n && (ranks == NULL ? g->ranks[0] == 0 && n == t->n_ranks
-                                              : memcmp(g->ranks, ranks, n * sizeof *ranks) == 0)) {
+        const cs_work_group *g    = &t->groups[i];
+        bool                 same = g->n_ranks == n && strcmp(g->name, name) == 0;
+        if (same && (ranks == NULL || memcmp(g->ranks, ranks, n * sizeof *ranks) == 0)) {
             *number_p = i;
             return CS_OK;
         }
     }
-    uint32_t *copy = CS_ARENA_NEW(&t->arena, uint32_t, n);
-    if (copy == NULL || t->n_groups == MAX_GROUPS ||
+    uint32_t   *copy = CS_ARENA_NEW(&t->arena, uint32_t, n);
+    const char *word = cs_arena_strdup(&t->arena, name);
+    if (copy == NULL || word == NULL || t->n_groups == MAX_GROUPS ||
         !cs_grow(&t->groups, &l->groups_capacity, (size_t)t->n_groups + 1, 8, sizeof *t->groups)) {
         return no_memory(err);
     }
@@ -88,7 +95,7 @@ static cs_status intern_group(load *l, const uint32_t *ranks, uint32_t n, uint32
         copy[i] = ranks != NULL ? ranks[i] : i;
     }
     *number_p                = t->n_groups;
-    t->groups[t->n_groups++] = (cs_work_group){.ranks = copy, .n_ranks = n};
+    t->groups[t->n_groups++] = (cs_work_group){.name = word, .ranks = copy, .n_ranks = n};
     return CS_OK;
 }
 
@@ -110,20 +117,23 @@ static cs_status group_of(const file_build *f, const char *name, uint32_t rank, 
                        "not in it",
                        name, rank);
     }
-    if (g == NULL && name[0] != '\0' && strcmp(name, "0") != 0) {
+    if (g == NULL && strcmp(name, ALL_RANKS) != 0) {
         return CS_FAIL(err, CS_EINVAL, f->name,
                        "process group '%s': no node says which ranks it has: --groups FILE with "
                        "{\"%s\": [0, 1, ..]} does",
                        name, name);
     }
     bool is_all = g == NULL || g->ranks == NULL;
-    return intern_group(l, is_all ? NULL : g->ranks, is_all ? l->trace->n_ranks : g->n_ranks,
+    return intern_group(l, name, is_all ? NULL : g->ranks, is_all ? l->trace->n_ranks : g->n_ranks,
                         number_p, err);
 }
 
-/* The number that nodes of this file have for a group's name. */
+/* The number that nodes of this file have for a group's name; none is that of all ranks. */
 static cs_status number_name(file_build *f, cs_chakra_text name, uint32_t *number_p, cs_error *err)
 {
+    if (name.length == 0) {
+        name = (cs_chakra_text){ALL_RANKS, strlen(ALL_RANKS)};
+    }
     if (name.length >= CS_PROCESS_GROUP_BYTES) {
         return CS_FAIL(err, CS_EINVAL, f->name, "a process group's name is too long");
     }
@@ -180,13 +190,15 @@ static cs_status read_call(file_build *f, const cs_chakra_node *node, cs_work *w
                       err);
     }
     if (node->bytes > CS_MAX_BYTES) {
-        return refuse(f, node, "comm_size is larger than 2^50, which are all that are accepted",
-                      err);
+        return refuse(f, node, "comm_size is negative or larger than 2^50", err);
     }
     work->collective = collectives[node->comm_type];
     work->bytes      = node->comm_type == BARRIER ? BARRIER_BYTES : node->bytes;
-    work->root       = node->root < f->l->trace->n_ranks ? (uint32_t)node->root : UINT32_MAX;
-    work->kind       = work->bytes > 0 ? CS_WORK_CALL : CS_WORK_NOTHING;
+    if (node->root != UINT64_MAX && node->root >= f->l->trace->n_ranks) {
+        return refuse(f, node, "its root is no rank of the job", err);
+    }
+    work->root = node->root != UINT64_MAX ? (uint32_t)node->root : UINT32_MAX;
+    work->kind = work->bytes > 0 ? CS_WORK_CALL : CS_WORK_NOTHING;
     return number_name(f, node->group, &work->group, err);
 }
 
@@ -201,8 +213,7 @@ static cs_status read_message(const file_build *f, const cs_chakra_node *node, c
                       err);
     }
     if (node->bytes > CS_MAX_BYTES) {
-        return refuse(f, node, "comm_size is larger than 2^50, which are all that are accepted",
-                      err);
+        return refuse(f, node, "comm_size is negative or larger than 2^50", err);
     }
     if (!(sends ? node->has_dst : node->has_src) || peer >= f->l->trace->n_ranks) {
         return refuse(f, node,
@@ -225,7 +236,12 @@ static cs_status read_work(file_build *f, const cs_chakra_node *node, cs_work *w
     if (node->type <= CS_CHAKRA_METADATA) {
         return CS_OK;
     }
+    if (node->duration_us > MAX_DURATION_US) {
+        return refuse(f, node, "its duration is negative or longer than 1e6 s", err);
+    }
+    f->l->n_unmeasured += node->has_ops && node->duration_us == 0;
     if (node->is_cpu_op) {
+        f->l->n_on_cpu += node->type == CS_CHAKRA_COLL;
         work->kind = node->duration_us > 0 ? CS_WORK_HOST : CS_WORK_NOTHING;
         return CS_OK;
     }
@@ -329,6 +345,9 @@ static cs_status list_users(file_build *f, uint32_t **users_p, bool *leads_back_
 
     *leads_back_p = true;
     *users_p      = users;
+    for (size_t i = 0; i < f->n && f->has_data; i++) {
+        f->l->n_control += f->ranges[i].n_control;
+    }
     if (at == NULL || users == NULL) {
         cs_free(at);
         return no_memory(err);
@@ -527,8 +546,8 @@ static cs_status contradiction(const load *l, const cs_work_group *g, uint32_t r
                                const cs_work *work, const char *what, cs_error *err)
 {
     return CS_FAIL(err, CS_EINVAL, l->paths[l->n > 1 ? rank : 0],
-                   "node %llu of rank %u: call %u of its process group of %u ranks: %s",
-                   (unsigned long long)work->id, rank, work->sequence, g->n_ranks, what);
+                   "node %llu of rank %u: call %u of process group '%s' of %u ranks: %s",
+                   (unsigned long long)work->id, rank, work->sequence, g->name, g->n_ranks, what);
 }
 
 static cs_status match_call(load *l, uint32_t rank, const cs_work *work, cs_error *err)
@@ -601,34 +620,57 @@ static void count_calls(cs_execution_trace *t)
     t->n_calls = next;
 }
 
-static cs_status match_calls(load *l, cs_error *err)
+/* How many calls a rank has of a group. */
+static uint32_t calls_of(const cs_execution *x, uint32_t group)
 {
-    cs_execution_trace *t        = l->trace;
-    uint64_t            expected = 0, found = 0;
+    uint32_t n = 0;
 
-    count_calls(t);
-    t->calls = CS_ARENA_NEW(&t->arena, cs_work_call, (size_t)t->n_calls + 1);
-    if (t->calls == NULL) {
-        return no_memory(err);
+    for (uint32_t i = 0; i < x->n_nodes; i++) {
+        n += x->nodes[i].kind == CS_WORK_CALL && x->groups[x->nodes[i].group] == group;
     }
-    for (uint32_t g = 0; g < t->n_groups; g++) {
-        expected += (uint64_t)t->groups[g].n_calls * t->groups[g].n_ranks;
-    }
-    for (uint32_t r = 0; r < t->n_ranks; r++) {
-        for (uint32_t i = 0; i < t->ranks[r].n_nodes; i++) {
-            if (t->ranks[r].nodes[i].kind == CS_WORK_CALL) {
-                CS_TRY(match_call(l, r, &t->ranks[r].nodes[i], err));
-                found++;
+    return n;
+}
+
+/* No rank has more calls of a group than its first: has any fewer? */
+static cs_status check_counts(const load *l, const uint64_t *parts, cs_error *err)
+{
+    const cs_execution_trace *t = l->trace;
+
+    for (uint32_t k = 0; k < t->n_groups; k++) {
+        const cs_work_group *g = &t->groups[k];
+        for (uint32_t i = 0; parts[k] < (uint64_t)g->n_calls * g->n_ranks && i < g->n_ranks; i++) {
+            uint32_t n = calls_of(&t->ranks[g->ranks[i]], k);
+            if (n < g->n_calls) {
+                return CS_FAIL(err, CS_EINVAL, l->paths[l->n > 1 ? g->ranks[i] : 0],
+                               "rank %u has %u of the %u calls that rank %u has of process group "
+                               "'%s' of %u ranks",
+                               g->ranks[i], n, g->n_calls, g->ranks[0], g->name, g->n_ranks);
             }
         }
     }
-    if (found != expected) {
-        return CS_FAIL(err, CS_EINVAL, "calls",
-                       "some ranks of a process group have fewer calls of it than its first rank: "
-                       "%llu of %llu parts are there",
-                       (unsigned long long)found, (unsigned long long)expected);
-    }
     return CS_OK;
+}
+
+static cs_status match_calls(load *l, cs_error *err)
+{
+    cs_execution_trace *t = l->trace;
+
+    count_calls(t);
+    t->calls        = CS_ARENA_NEW(&t->arena, cs_work_call, (size_t)t->n_calls + 1);
+    uint64_t *parts = CS_ARENA_NEW(&t->arena, uint64_t, (size_t)t->n_groups + 1);
+    if (t->calls == NULL || parts == NULL) {
+        return no_memory(err);
+    }
+    for (uint32_t r = 0; r < t->n_ranks; r++) {
+        const cs_execution *x = &t->ranks[r];
+        for (uint32_t i = 0; i < x->n_nodes; i++) {
+            if (x->nodes[i].kind == CS_WORK_CALL) {
+                CS_TRY(match_call(l, r, &x->nodes[i], err));
+                parts[x->groups[x->nodes[i].group]]++;
+            }
+        }
+    }
+    return check_counts(l, parts, err);
 }
 
 /* One end of a message. */
@@ -750,8 +792,8 @@ static cs_status match(load *l, cs_error *err)
     }
     if (l->n_recorded > 0) {
         cs_text_add(notes,
-                    "%llu calls of Gather, Scatter or an unknown kind take the time that "
-                    "was recorded\n",
+                    "%llu calls of Gather, Scatter, an unknown kind, or without a size "
+                    "take the time that was recorded\n",
                     (unsigned long long)l->n_recorded);
     }
     if (l->n_other_bytes > 0) {
@@ -759,6 +801,24 @@ static cs_status match(load *l, cs_error *err)
                     "in %llu calls and messages ranks name different sizes: the largest, or "
                     "the sender's, counts\n",
                     (unsigned long long)l->n_other_bytes);
+    }
+    if (l->n_control > 0) {
+        cs_text_add(notes,
+                    "%llu control dependencies are left out beside those of data: they say "
+                    "who called whom\n",
+                    (unsigned long long)l->n_control);
+    }
+    if (l->n_unmeasured > 0) {
+        cs_text_add(notes,
+                    "%llu nodes have operations (num_ops) and no duration: they take no "
+                    "time here\n",
+                    (unsigned long long)l->n_unmeasured);
+    }
+    if (l->n_on_cpu > 0) {
+        cs_text_add(notes,
+                    "%llu calls are operations of the CPU: they take their time there, and "
+                    "nothing is sent\n",
+                    (unsigned long long)l->n_on_cpu);
     }
     uint64_t n_loose, n_parts;
     count_loose(l->trace, &n_loose, &n_parts);
@@ -843,6 +903,35 @@ static cs_status add_path(load *l, const char *path, size_t length, bool in_fold
     return CS_OK;
 }
 
+/* Are two paths the same but for their numbers? */
+static bool have_same_form(const char *a, const char *b)
+{
+    for (;;) {
+        a += strspn(a, "0123456789");
+        b += strspn(b, "0123456789");
+        if (*a != *b || *a == '\0') {
+            return *a == *b;
+        }
+        a++;
+        b++;
+    }
+}
+
+/* A file of a folder that is no trace: one of them that is damaged, if it is called like them. */
+static cs_status add_other(load *l, const cs_folder *folder, const bool *is_trace, size_t file,
+                           cs_error *err)
+{
+    const char *path = folder->paths[file];
+
+    for (size_t i = 0; i < folder->n; i++) {
+        if (is_trace[i] && have_same_form(folder->paths[i], path)) {
+            return add_path(l, path, strlen(path), true, err);
+        }
+    }
+    cs_text_add(&l->left_out, "%s%s", l->left_out.length > 0 ? ", " : "", path);
+    return CS_OK;
+}
+
 /* A file, or those of a folder that are traces. */
 static cs_status add_file(load *l, const char *path, cs_error *err)
 {
@@ -851,14 +940,19 @@ static cs_status add_file(load *l, const char *path, cs_error *err)
     if (!cs_folder_is(path)) {
         return add_path(l, path, strlen(path), false, err);
     }
-    cs_status status = cs_folder_read(path, MAX_FILES, &folder, err);
-    for (size_t i = 0; i < folder.n && status == CS_OK; i++) {
-        if (is_trace_file(folder.paths[i])) {
-            status = add_path(l, folder.paths[i], strlen(folder.paths[i]), true, err);
-        } else {
-            cs_text_add(&l->left_out, "%s%s", l->left_out.length > 0 ? ", " : "", folder.paths[i]);
-        }
+    cs_status status   = cs_folder_read(path, MAX_FILES, &folder, err);
+    bool     *is_trace = cs_calloc(folder.n + 1, sizeof *is_trace);
+    if (is_trace == NULL && status == CS_OK) {
+        status = no_memory(err);
     }
+    for (size_t i = 0; i < folder.n && status == CS_OK; i++) {
+        is_trace[i] = is_trace_file(folder.paths[i]);
+    }
+    for (size_t i = 0; i < folder.n && status == CS_OK; i++) {
+        status = is_trace[i] ? add_path(l, folder.paths[i], strlen(folder.paths[i]), true, err)
+                             : add_other(l, &folder, is_trace, i, err);
+    }
+    cs_free(is_trace);
     cs_folder_free(&folder);
     return status;
 }

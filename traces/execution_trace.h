@@ -57,8 +57,10 @@ typedef struct cs_execution {
     double          compute_s; /* all kernels together */
 } cs_execution;
 
-/* A process group. Its calls are those of the trace from first_call on. */
+/* A process group: its name and its ranks, as one may have several of the same ranks. Its calls are
+ * those of the trace from first_call on. */
 typedef struct cs_work_group {
+    const char     *name;  /* "0": all ranks, unless the trace says otherwise */
     const uint32_t *ranks; /* [n_ranks] in ascending order */
     uint32_t        n_ranks;
     uint32_t        first_call, n_calls;

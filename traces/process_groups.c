@@ -73,6 +73,24 @@ static cs_status add_group(cs_process_groups *list, const char *name, size_t len
     return status;
 }
 
+/* Is a rank of the last group in another of that name? */
+static cs_status check_last(const cs_process_groups *groups, const char *path, cs_error *err)
+{
+    const cs_process_group *last = &groups->groups[groups->n - 1];
+
+    for (size_t i = 0; i + 1 < groups->n; i++) {
+        const cs_process_group *g = &groups->groups[i];
+        for (uint32_t k = 0; strcmp(g->name, last->name) == 0 && k < last->n_ranks; k++) {
+            if (g->ranks != NULL && bsearch(&last->ranks[k], g->ranks, g->n_ranks, sizeof *g->ranks,
+                                            by_number) != NULL) {
+                return CS_FAIL(err, CS_EINVAL, path, "group '%s': rank %u is in two of its lists",
+                               g->name, last->ranks[k]);
+            }
+        }
+    }
+    return CS_OK;
+}
+
 /* {"NAME": [0, 2, ..] or [[0, 2], [1, 3]], ..} */
 static cs_status read_text(cs_process_groups *groups, const char *path, const char *text,
                            size_t length, cs_error *err)
@@ -98,6 +116,7 @@ static cs_status read_text(cs_process_groups *groups, const char *path, const ch
         while (lists && cs_scan_element(&s)) {
             if (cs_scan_enter(&s, '[')) {
                 CS_TRY(add_group(groups, key.text, key.length, &s, path, err));
+                CS_TRY(check_last(groups, path, err));
             }
         }
         if (!lists) {

@@ -550,12 +550,22 @@ static cs_status answer_nics(const whatif_job *j, const cs_config *config, cs_te
     return status;
 }
 
+/* Is there an execution trace at the path, or should be: NAME.et? */
+static bool is_execution(const char *path)
+{
+    size_t length = strcspn(path, ",");
+    bool   is_et  = length > 3 && strncmp(path + length - 3, ".et", 3) == 0;
+
+    return is_et || (length > 6 && strncmp(path + length - 6, ".et.gz", 6) == 0) ||
+           cs_execution_trace_is(path);
+}
+
 static cs_status answer(void *job, cs_text *text, cs_error *err)
 {
     whatif_job *j      = job;
     cs_config  *config = NULL;
 
-    j->trace.is_execution = wants_trace(j) && cs_execution_trace_is(j->trace.arrivals.paths[0]);
+    j->trace.is_execution = wants_trace(j) && is_execution(j->trace.arrivals.paths[0]);
     CS_TRY(check_args(j, err));
     cs_status status = load(j, &config, err);
     if (status == CS_OK) {

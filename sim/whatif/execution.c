@@ -222,7 +222,7 @@ static cs_status name_defaults(study *s, const cs_scenario *all, cs_error *err)
         }
     }
     cs_status status = cs_text_status(&text, err);
-    if (status == CS_OK) {
+    if (status == CS_OK && text.length > 0) { /* no calls, no defaults */
         s->report->defaults = cs_arena_strdup(&s->report->arena, text.data);
         status              = s->report->defaults != NULL ? CS_OK : no_memory(err);
     }
@@ -268,8 +268,10 @@ static cs_status read_scenario(study *s, const cs_scenario *all, cs_error *err)
 {
     uint32_t n = s->trace->n_ranks;
 
-    s->has_windows       = !cs_capacity_is_constant(all);
-    s->report->model     = s->cases[0].job.model->name;
+    s->has_windows   = !cs_capacity_is_constant(all);
+    s->report->model = s->cases[0].job.model->name;
+    s->report->has_shared_links =
+        all->cluster.topology != NULL || all->cluster.nic_sharers > 1 || all->cluster.nics != NULL;
     s->report->late_rank = UINT32_MAX;
     s->zeros             = CS_ARENA_NEW(&s->report->arena, double, n);
     if (s->zeros == NULL) {
@@ -915,6 +917,7 @@ static void fill_line(study *s, size_t number, double end_s)
     line->iteration_s = end_s;
     line->exposed_s   = end_s - s->report->without_calls_s;
     line->saved_s     = s->report->baseline.end_s - end_s;
+    line->saved_s     = fabs(line->saved_s) <= SAME_RATIO * end_s ? 0 : line->saved_s;
     line->gap         = s->report->bound_s > 0 ? end_s / s->report->bound_s : (double)NAN;
     bool runs = line->n_own > 0 || line->is_baseline || line->policy == CS_PREDICTION_HINDSIGHT ||
                 s->trace->n_calls == 0;
@@ -975,6 +978,10 @@ static cs_status run_all(study *s, cs_error *err)
     CS_TRY(run_line(s, LINE_FREE, &result, err));
     s->report->without_calls_s = result.end_s;
     CS_TRY(run_line(s, 0, &s->report->baseline, err));
+    if (s->options->baseline != NULL && s->lines[0].n_own == 0 && s->trace->n_calls > 0) {
+        return CS_FAIL(err, CS_EINVAL, "--baseline", "%s can do none of the calls of the trace",
+                       s->options->baseline);
+    }
     s->presumed = s->report->baseline.straggler;
     CS_TRY(find_bound(s, err));
     fill_line(s, 0, s->report->baseline.end_s);

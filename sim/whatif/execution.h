@@ -52,7 +52,8 @@ typedef struct cs_execution_report {
     cs_execution_trace trace;
     cs_execution_line *lines; /* by place, then hindsight, then not available */
     size_t             n_lines;
-    const char        *model;     /* its name */
+    bool               has_shared_links; /* of groups that have no rank in common */
+    const char        *model;            /* its name */
     const char        *defaults;  /* the algorithms of the line "default"; NULL: there is none */
     double             compute_s; /* kernels of the rank that has most */
     double             without_calls_s; /* the iteration if calls and messages took no time */

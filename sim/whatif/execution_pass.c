@@ -23,11 +23,18 @@ typedef struct server {
 
 enum { CPU, GPU, SERVERS };
 
+/* What is under way, added up in the order of its begins: how long there were two or more. */
+typedef struct overlap {
+    double until_s;   /* the last end */
+    double counted_s; /* up to here there were two, as far as it is known */
+    double total_s;
+} overlap;
+
 typedef struct rank_state {
     uint32_t *needs; /* [n_nodes] what each still waits for */
     server    servers[SERVERS];
     uint32_t  n_done;
-    double    in_call_until_s, shared_s;
+    overlap   busy; /* with calls and messages */
     uint32_t  n_late;
     double    tx_free_s[CS_FABRICS], rx_free_s[CS_FABRICS];
 } rank_state;
@@ -65,6 +72,7 @@ typedef struct pass {
     size_t                    n_ready, ready_capacity;
     double                    now_s;
     uint32_t                  n_waited;
+    overlap                   busy; /* the network */
 } pass;
 
 static cs_status no_memory(cs_error *err)
@@ -126,25 +134,33 @@ static uint32_t member_of(const cs_work_group *g, uint32_t rank)
     return (uint32_t)(at - g->ranks);
 }
 
-/* Who came last, if anybody had to wait; and were its ranks in another call? */
+static void add_interval(overlap *o, double from_s, double until_s)
+{
+    double both_s = fmin(until_s, o->until_s);
+
+    o->total_s += fmax(0, both_s - fmax(from_s, o->counted_s));
+    o->counted_s = fmax(o->counted_s, both_s);
+    o->until_s   = fmax(o->until_s, until_s);
+}
+
+/* Who alone came last, if anybody had to wait; and what is under way beside it? */
 static void note_call(pass *p, const cs_work_group *g, const double *arrival_s, double last_s,
                       double end_s)
 {
-    uint32_t last = 0;
+    uint32_t last = 0, n_last = 0;
     bool     wait = false;
 
     for (uint32_t i = 0; i < g->n_ranks; i++) {
-        rank_state *r = &p->ranks[g->ranks[i]];
-        wait          = wait || arrival_s[i] < arrival_s[last];
-        wait          = wait || arrival_s[i] > arrival_s[0];
-        last          = arrival_s[i] > arrival_s[last] ? i : last;
-        r->shared_s += fmax(0, fmin(r->in_call_until_s, end_s) - last_s);
-        r->in_call_until_s = fmax(r->in_call_until_s, end_s);
+        wait   = wait || arrival_s[i] != arrival_s[0];
+        n_last = arrival_s[i] > arrival_s[last] ? 1 : n_last + (arrival_s[i] == arrival_s[last]);
+        last   = arrival_s[i] > arrival_s[last] ? i : last;
+        add_interval(&p->ranks[g->ranks[i]].busy, last_s, end_s);
     }
-    if (wait) {
-        p->n_waited++;
-        p->ranks[g->ranks[last]].n_late++;
+    if (g->n_ranks > 1) {
+        add_interval(&p->busy, last_s, end_s);
     }
+    p->n_waited += wait;
+    p->ranks[g->ranks[last]].n_late += wait && n_last == 1;
 }
 
 /* Begin a call of a group that all its ranks have entered. */
@@ -225,6 +241,9 @@ static cs_status send(pass *p, uint32_t rank, uint32_t node, cs_error *err)
         CS_TRY(p->clock->message(p->clock->user, number, start_s, &took_s, err));
     }
     *tx_s = *rx_s = start_s + took_s;
+    add_interval(&p->ranks[m->src].busy, start_s, start_s + took_s);
+    add_interval(&p->ranks[m->dst].busy, start_s, start_s + took_s);
+    add_interval(&p->busy, start_s, start_s + took_s);
     return put(p, start_s + took_s, MESSAGE_ENDS, 0, number, err);
 }
 
@@ -460,13 +479,16 @@ static cs_status name_deadlock(const pass *p, uint32_t rank, cs_error *err)
 
 static cs_status conclude(const pass *p, double end_s, cs_pass_result *result, cs_error *err)
 {
-    *result = (cs_pass_result){.end_s = end_s, .straggler = UINT32_MAX, .n_waited = p->n_waited};
+    *result = (cs_pass_result){.end_s     = end_s,
+                               .at_once_s = p->busy.total_s,
+                               .straggler = UINT32_MAX,
+                               .n_waited  = p->n_waited};
     for (uint32_t r = 0; r < p->trace->n_ranks; r++) {
         const rank_state *rank = &p->ranks[r];
         if (rank->n_done < p->trace->ranks[r].n_nodes) {
             return name_deadlock(p, r, err);
         }
-        result->shared_s = fmax(result->shared_s, rank->shared_s);
+        result->shared_s = fmax(result->shared_s, rank->busy.total_s);
         if (rank->n_late > result->n_late) {
             result->n_late    = rank->n_late;
             result->straggler = r;

@@ -29,9 +29,10 @@ typedef struct cs_call_clock {
 
 typedef struct cs_pass_result {
     double   end_s;     /* of the last node */
-    double   shared_s;  /* that some rank was in several calls of different groups: the longest */
-    uint32_t straggler; /* last to enter most calls that it let others wait in (ties: lowest);
-                           UINT32_MAX: nobody waited */
+    double   shared_s;  /* that a rank was in several calls or messages: the longest of any */
+    double   at_once_s; /* that several calls or messages of any ranks were under way */
+    uint32_t straggler; /* alone the last to enter most calls in which others waited (ties: the
+                           lowest); UINT32_MAX: nobody was */
     uint32_t n_late, n_waited; /* so many, of so many calls that somebody waited in */
 } cs_pass_result;
 

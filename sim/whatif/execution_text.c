@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#define LEAST_RATIO 1e-9 /* of an iteration: less is rounding */
+
 /* What times are printed in: milliseconds, unless an iteration takes none. */
 typedef struct time_unit {
     const char *name;
@@ -66,18 +68,24 @@ static void add_head(const cs_execution_report *r, const time_unit *unit, cs_tex
     cs_text_add(
         text,
         "%.6g %s if calls took no time; no schedules that use ports as these do end it before "
-        "%.6g %s; the kernels of a rank take up to %.6g %s\n",
+        "%.6g %s, in whatever order kernels run; those of a rank take up to %.6g %s\n",
         r->without_calls_s * unit->factor, unit->name, r->bound_s * unit->factor, unit->name,
         r->compute_s * unit->factor, unit->name);
     if (r->baseline.straggler != UINT32_MAX) {
         cs_text_add(text, "rank %u is waited for most often: last in %u of %u calls with a wait\n",
                     r->baseline.straggler, r->baseline.n_late, r->baseline.n_waited);
     }
-    if (r->baseline.shared_s > 0) {
+    if (r->baseline.shared_s > LEAST_RATIO * r->baseline.end_s) {
         cs_text_add(text,
-                    "a rank is in calls of several groups at once for up to %.6g %s: they do not "
-                    "slow down each other here, so times may be too short by as much\n",
+                    "a rank is in several calls or messages at once for up to %.6g %s: they do not "
+                    "slow down each other here, so times may be too short\n",
                     r->baseline.shared_s * unit->factor, unit->name);
+    }
+    if (r->has_shared_links && r->baseline.at_once_s > LEAST_RATIO * r->baseline.end_s) {
+        cs_text_add(text,
+                    "several calls or messages are under way for %.6g %s: where groups meet on a "
+                    "link or a NIC, they do not slow down each other here either\n",
+                    r->baseline.at_once_s * unit->factor, unit->name);
     }
 }
 
@@ -184,12 +192,13 @@ static line_row row_of(const cs_execution_line *line)
 }
 
 typedef struct head_row {
-    uint32_t ranks, groups, calls, messages;
-    uint64_t nodes;
-    double   compute_s, without_calls_s, bound_s;
-    uint64_t late_rank, straggler;
-    double   late_s, shared_s;
-    uint64_t replays;
+    uint32_t    ranks, groups, calls, messages;
+    uint64_t    nodes;
+    double      compute_s, without_calls_s, bound_s;
+    uint64_t    late_rank, straggler;
+    double      late_s, shared_s, at_once_s;
+    const char *model, *defaults;
+    uint64_t    replays;
 } head_row;
 
 /* clang-format off */
@@ -206,6 +215,9 @@ static const cs_column head_columns[] = {
     CS_COLUMN(head_row, late_s),
     CS_COLUMN_MAYBE_AS("straggler", head_row, straggler),
     CS_COLUMN(head_row, shared_s),
+    CS_COLUMN(head_row, at_once_s),
+    CS_COLUMN(head_row, model),
+    CS_COLUMN(head_row, defaults),
     CS_COLUMN(head_row, replays),
     CS_COLUMN_END,
 };
@@ -225,9 +237,12 @@ void cs_execution_json(const cs_execution_report *r, cs_text *text)
                    .bound_s         = r->bound_s,
                    .late_rank       = r->late_rank != UINT32_MAX ? r->late_rank : CS_NO_COUNT,
                    .straggler = r->baseline.straggler != UINT32_MAX ? r->baseline.straggler : CS_NO_COUNT,
-                   .late_s   = r->late_s,
-                   .shared_s = r->baseline.shared_s,
-                   .replays  = r->n_replays,
+                   .late_s    = r->late_s,
+                   .at_once_s = r->baseline.at_once_s,
+                   .model     = r->model,
+                   .defaults  = r->defaults,
+                   .shared_s  = r->baseline.shared_s,
+                   .replays   = r->n_replays,
     };
 
     cs_text_add(text, "{");

@@ -359,6 +359,75 @@ Test(execution, what_runs_instead)
     cs_execution_report_free(&r);
 }
 
+/* Nothing is called: the default has no name, and nothing goes wrong. */
+Test(execution, iterations_without_calls)
+{
+    const ct_node        kernel  = {.id = 1, .type = CT_COMPUTE, .us = 70};
+    const char          *path    = "a.et";
+    cs_execution_options options = {.paths = &path, .n_paths = 1};
+    cs_execution_report  r       = {0};
+    cs_error             err     = {0};
+    cs_text              text    = {0};
+
+    ct_chakra_write("a.et", &kernel, 1, CT_WIRE);
+    cr_assert_eq(try_run("{}", &options, &r, &err), CS_OK, "%s", err.message);
+    cr_expect_float_eq(r.lines[0].iteration_s, 70e-6, CLOSE);
+    cr_expect_null(r.defaults);
+    cs_execution_table(&r, &text);
+    cs_execution_json(&r, &text);
+    cr_expect_not(text.failed);
+    cs_text_free(&text);
+    cs_execution_report_free(&r);
+}
+
+/* A baseline that can do none of the calls is none; ranks that come last together are not late. */
+Test(execution, baselines_and_stragglers_that_are_none)
+{
+    ct_node nodes[2] = {
+        {.id = 1, .type = CT_COMPUTE, .us = 70},
+        {.id = 2, .type = CT_CALL, .comm_type = CT_BROADCAST, .bytes = 8, .deps = {1}}};
+    const char          *path    = ".";
+    cs_execution_options options = {.paths = &path, .n_paths = 1, .baseline = "ring"};
+    cs_execution_report  r       = {0};
+    cs_error             err     = {0};
+    char                 name[16];
+
+    for (unsigned rank = 0; rank < 4; rank++) {
+        (void)snprintf(name, sizeof name, "j.%u.et", rank);
+        nodes[0].us = rank < 2 ? 70 : 90;
+        ct_chakra_write(name, nodes, 2, CT_WIRE);
+    }
+    cr_expect_eq(try_run("{}", &options, &r, &err), CS_EINVAL);
+    cr_expect_str_eq(err.where, "--baseline");
+    options.baseline = NULL;
+    err              = (cs_error){0};
+    cr_assert_eq(try_run("{}", &options, &r, &err), CS_OK, "%s", err.message);
+    cr_expect_eq(r.baseline.n_waited, 1);
+    cr_expect_eq(r.baseline.straggler, UINT32_MAX, "two came last");
+    cs_execution_report_free(&r);
+}
+
+/* What is under way at once is added up, once, whoever it is. */
+Test(execution, what_runs_at_once_is_said)
+{
+    const ct_node call[] = {
+        {.id = 1, .type = CT_CALL, .comm_type = CT_ALL_REDUCE, .bytes = SIZE, .group = "g"},
+        {.id = 2, .type = CT_CALL, .comm_type = CT_ALL_REDUCE, .bytes = SIZE, .group = "h"}};
+    double one_s = ring_s(2, (double)SIZE, ALPHA);
+
+    ct_chakra_write("j.et", call, 1, CT_WIRE);
+    ct_file_write("g.json", "{\"g\": [[0, 1], [2, 3], [4, 5]], \"h\": [[0, 2], [1, 3], [4, 5]]}");
+    cs_execution_report r = run("{\"cluster\": {\"ranks\": 6}}", "j.et", "g.json");
+    cr_expect_float_eq(r.baseline.at_once_s, one_s, CLOSE);
+    cr_expect_eq(r.baseline.shared_s, 0);
+    cr_expect_not(r.has_shared_links);
+    cs_execution_report_free(&r);
+    ct_chakra_write("j.et", call, 2, CT_WIRE);
+    r = run("{\"cluster\": {\"ranks\": 6}}", "j.et", "g.json");
+    cr_expect_float_eq(r.baseline.shared_s, one_s, CLOSE);
+    cs_execution_report_free(&r);
+}
+
 /* ---- any iteration ---- */
 
 enum { MOST_NODES = 40, N_RANKS = 4 };

@@ -72,7 +72,9 @@ Test(execution_trace, every_form_says_the_same)
         cr_expect_eq(x->nodes[2].needs, 2, "control does not count beside data");
         cr_expect_eq(x->nodes[1].first_user - x->nodes[0].first_user, 2);
         cr_expect_float_eq(x->compute_s, 150e-6, 1e-12);
-        cr_expect_null(t.notes.data);
+        cr_expect_str_eq(t.notes.data,
+                         "1 control dependencies are left out beside those of data: they "
+                         "say who called whom\n");
         cs_execution_trace_free(&t);
     }
 }
@@ -202,7 +204,7 @@ Test(execution_trace, what_contradicts_itself_is_refused)
         .id = 1, .type = CT_CALL, .comm_type = CT_ALL_GATHER, .bytes = (uint64_t)1 << 49};
 
     ct_chakra_write("a.et", &huge, 1, CT_WIRE);
-    expect_refusal("a.et", NULL, 2, "comm_size is larger than 2^50");
+    expect_refusal("a.et", NULL, 2, "comm_size is negative or larger than 2^50");
     ct_chakra_write("a.et", &gathered, 1, CT_WIRE);
     expect_refusal("a.et", NULL, 4, "gather more than 2^50 bytes");
     ct_chakra_write("a.et", circle, 3, CT_WIRE);
@@ -219,8 +221,7 @@ Test(execution_trace, what_contradicts_itself_is_refused)
     ct_chakra_write("j.1.et", &other, 1, CT_WIRE);
     expect_refusal("j.0.et,j.1.et", NULL, 0, "another rank calls another collective");
     ct_chakra_write("j.1.et", &twice[0], 1, CT_WIRE);
-    expect_refusal("j.0.et,j.1.et", NULL, 0, "1 of 2 parts are there");
-    expect_refusal("j.0.et,j.1.et", NULL, 0, "calls");
+    expect_refusal("j.0.et,j.1.et", NULL, 0, "rank 1 has 0 of the 1 calls that rank 0 has");
     ct_chakra_write("j.0.et", &send, 1, CT_WIRE);
     ct_chakra_write("j.1.et", &receive, 1, CT_WIRE);
     expect_refusal("j.0.et,j.1.et", NULL, 0,
@@ -275,6 +276,64 @@ Test(execution_trace, what_is_left_out_is_said)
     cr_expect_not_null(strstr(t.notes.data, "waits for 2 of 2 parts in calls"));
     cr_expect_eq(t.ranks[0].nodes[1].kind, CS_WORK_OTHER);
     cr_expect_eq(t.ranks[0].nodes[0].needs, 0);
+    cs_execution_trace_free(&t);
+}
+
+/* Two communicators of the same ranks are two, and no name is that of all. */
+Test(execution_trace, groups_are_names_and_ranks)
+{
+    const ct_node nodes[] = {
+        {.id = 1, .type = CT_CALL, .comm_type = CT_ALL_REDUCE, .bytes = 8, .group = "0"},
+        {.id = 2, .type = CT_CALL, .comm_type = CT_ALL_REDUCE, .bytes = 8, .group = "dp"},
+        {.id = 3, .type = CT_CALL, .comm_type = CT_ALL_REDUCE, .bytes = 8, .group = ""},
+        {.id = 4, .type = CT_CALL, .comm_type = CT_ALL_REDUCE, .bytes = 8},
+    };
+    const char        *path = "a.et";
+    cs_execution_trace t    = {0};
+    cs_error           err  = {0};
+
+    ct_chakra_write("a.et", nodes, 4, CT_WIRE);
+    ct_file_write("g.json", "{\"dp\": [0, 1, 2]}");
+    cr_assert_eq(cs_execution_trace_load(&path, 1, "g.json", 3, &t, &err), CS_OK, "%s",
+                 err.message);
+    cr_expect_eq(t.n_groups, 2);
+    cr_expect_eq(t.n_calls, 4);
+    cr_expect_eq(t.ranks[0].nodes[2].sequence, 1);
+    cr_expect_eq(t.ranks[0].nodes[3].sequence, 2);
+    cr_expect_eq(t.ranks[0].nodes[1].sequence, 0);
+    cs_execution_trace_free(&t);
+    ct_file_write("g.json", "{\"dp\": [[0, 1], [1, 2]]}");
+    expect_refusal("a.et", "g.json", 3, "rank 1 is in two of its lists");
+}
+
+/* What is called like the others in a folder is one of them. */
+Test(execution_trace, a_damaged_file_of_a_folder_is_not_left_out)
+{
+    ct_chakra_write("t.0.et", plain, N_PLAIN, CT_WIRE);
+    ct_chakra_write("t.1.et", plain, N_PLAIN, CT_WIRE);
+    ct_file_write("t.2.et", "");
+    ct_file_write("notes.txt", "");
+    expect_refusal(".", NULL, 0, "t.2.et: no Chakra execution trace");
+}
+
+Test(execution_trace, numbers_that_nothing_can_mean)
+{
+    ct_node endless = {.id = 1, .type = CT_COMPUTE, .us = 2000000000000};
+
+    for (ct_form form = CT_WIRE; form < CT_FORMS; form++) {
+        ct_chakra_write("a.et", &endless, 1, form);
+        expect_refusal("a.et", NULL, 2, "longer than 1e6 s");
+    }
+    ct_file_write("a.et", "{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 4, \"runtime\": -5}]}");
+    expect_refusal("a.et", NULL, 2, "its duration is negative");
+    ct_file_write("a.et", "{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 7, \"comm_type\": 5, "
+                          "\"comm_size\": 8, \"root\": 2}]}");
+    expect_refusal("a.et", NULL, 2, "its root is no rank of the job");
+    ct_file_write("a.et", "{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 4, \"num_ops\": 50}, "
+                          "{\"Id\": 2, \"NodeType\": 7, \"is_cpu_op\": true, \"runtime\": 5}]}");
+    cs_execution_trace t = load("a.et", 2);
+    cr_expect_not_null(strstr(t.notes.data, "1 nodes have operations (num_ops) and no duration"));
+    cr_expect_not_null(strstr(t.notes.data, "1 calls are operations of the CPU"));
     cs_execution_trace_free(&t);
 }
 
