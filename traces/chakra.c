@@ -4,8 +4,10 @@
 #include "base/alloc.h"
 #include "input/json_scan.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,13 +195,18 @@ static cs_chakra_text text_of(const wire *piece)
 }
 
 /* Numbers, one by one or packed. */
-static cs_status take_deps(id_list *list, field *f, cs_error *err)
+static cs_status take_deps(id_list *list, field *f, wire *node, cs_error *err)
 {
     if (f->type == 0) {
         return add_id(list, f->value, err);
     }
-    while (f->type == 2 && !f->piece.is_wrong && f->piece.at < f->piece.end) {
-        CS_TRY(add_id(list, take_varint(&f->piece), err));
+    while (f->type == 2 && f->piece.at < f->piece.end) {
+        uint64_t id = take_varint(&f->piece);
+        if (f->piece.is_wrong) {
+            node->is_wrong = true;
+            return CS_OK;
+        }
+        CS_TRY(add_id(list, id, err));
     }
     return CS_OK;
 }
@@ -225,7 +232,8 @@ static void take_dims(cs_chakra_node *node, wire list)
     }
 }
 
-static void take_attribute(cs_chakra_node *node, wire piece)
+/* False: it is damaged. */
+static bool take_attribute(cs_chakra_node *node, wire piece)
 {
     field     f;
     attribute which = NONE;
@@ -234,18 +242,22 @@ static void take_attribute(cs_chakra_node *node, wire piece)
         if (f.number == 1 && f.type == 2) {
             which = attribute_of((const char *)f.piece.at, (size_t)(f.piece.end - f.piece.at));
             if (which == NONE) {
-                return;
+                return true;
             }
         } else if (f.number == STRING && f.type == 2 && which == GROUP) {
             node->group = text_of(&f.piece);
         } else if (f.number == BOOL_LIST && f.type == 2 && which == DIMS) {
             take_dims(node, f.piece);
+        } else if (f.type == 0 && which == GROUP) {
+            (void)snprintf(node->digits, sizeof node->digits, "%llu", (unsigned long long)f.value);
+            node->group = (cs_chakra_text){node->digits, strlen(node->digits)};
         } else if (f.type != 2) {
             bool     is_zigzag = f.number == SINT32 || f.number == SINT64;
             uint64_t value     = is_zigzag ? (f.value >> 1) ^ (0 - (f.value & 1)) : f.value;
             set_number(node, which, value);
         }
     }
+    return !piece.is_wrong;
 }
 
 static cs_status take_node(chakra *c, wire *w, cs_chakra_node *node, cs_error *err)
@@ -257,8 +269,8 @@ static cs_status take_node(chakra *c, wire *w, cs_chakra_node *node, cs_error *e
         case 1: node->id = f.value; break;
         case 2: node->name = f.type == 2 ? text_of(&f.piece) : node->name; break;
         case 3: node->type = f.value; break;
-        case 4: CS_TRY(take_deps(&c->control, &f, err)); break;
-        case 5: CS_TRY(take_deps(&c->data, &f, err)); break;
+        case 4: CS_TRY(take_deps(&c->control, &f, w, err)); break;
+        case 5: CS_TRY(take_deps(&c->data, &f, w, err)); break;
         case 7: node->duration_us = f.value; break;
         case 8:
             while (f.type == 2 && take_field(&f.piece, &inner)) {
@@ -268,8 +280,8 @@ static cs_status take_node(chakra *c, wire *w, cs_chakra_node *node, cs_error *e
             }
             break;
         case 10:
-            if (f.type == 2) {
-                take_attribute(node, f.piece);
+            if (f.type == 2 && !take_attribute(node, f.piece)) {
+                w->is_wrong = true;
             }
             break;
         default: break;
@@ -326,9 +338,10 @@ static bool scan_whole(cs_scan *s, uint64_t *value_p)
         memcpy(digits, text.text, text.length);
         digits[text.length] = '\0';
         char *end;
+        errno = 0;
         *value_p =
             digits[0] == '-' ? (uint64_t)strtoll(digits, &end, 10) : strtoull(digits, &end, 10);
-        return *end == '\0';
+        return *end == '\0' && errno == 0;
     }
     if (s->at < s->end && (*s->at == 't' || *s->at == 'f')) {
         bool is  = false;
@@ -375,7 +388,7 @@ static const char *const comm_names[] = {
     "ALL_REDUCE", "REDUCE",         "ALL_GATHER",           "GATHER", "SCATTER", "BROADCAST",
     "ALL_TO_ALL", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK", "BARRIER"};
 
-static cs_status scan_deps(id_list *list, cs_scan *s, cs_error *err)
+static cs_status scan_deps(id_list *list, cs_scan *s, bool *is_odd_p, cs_error *err)
 {
     uint64_t id;
 
@@ -385,6 +398,8 @@ static cs_status scan_deps(id_list *list, cs_scan *s, cs_error *err)
     while (cs_scan_element(s)) {
         if (scan_whole(s, &id)) {
             CS_TRY(add_id(list, id, err));
+        } else {
+            *is_odd_p = true;
         }
     }
     return CS_OK;
@@ -434,6 +449,8 @@ static void scan_value(cs_chakra_node *node, attribute which, cs_scan *s)
         cs_scan_skip(s);
     } else if (scan_whole(s, &value)) {
         set_number(node, which, value);
+    } else {
+        node->is_odd = true;
     }
 }
 
@@ -542,16 +559,16 @@ static cs_status scan_node(chakra *c, cs_scan *s, cs_scan_text key, cs_chakra_no
     c->data.n = c->control.n = 0;
     do {
         switch (key_of(key)) {
-        case ID: (void)scan_whole(s, &node->id); break;
+        case ID: node->is_odd |= !scan_whole(s, &node->id); break;
         case NAME:
             if (cs_scan_string(s, &text)) {
                 node->name = (cs_chakra_text){text.text, text.length};
             }
             break;
         case TYPE: node->type = scan_named(s, type_names, CS_CHAKRA_TYPES); break;
-        case DATA: CS_TRY(scan_deps(&c->data, s, err)); break;
-        case CONTROL: CS_TRY(scan_deps(&c->control, s, err)); break;
-        case DURATION: (void)scan_whole(s, &node->duration_us); break;
+        case DATA: CS_TRY(scan_deps(&c->data, s, &node->is_odd, err)); break;
+        case CONTROL: CS_TRY(scan_deps(&c->control, s, &node->is_odd, err)); break;
+        case DURATION: node->is_odd |= !scan_whole(s, &node->duration_us); break;
         case INPUTS: scan_inputs(node, s); break;
         case ATTRIBUTES: scan_attributes(node, s); break;
         case OTHER: scan_value(node, attribute_of(key.text, key.length), s); break;
@@ -579,7 +596,7 @@ static cs_status malformed(const chakra *c, const char *text, const cs_scan *s, 
     return status;
 }
 
-/* The array of "workload_graph" or "nodes". */
+/* The array of "workload_graph". */
 static cs_status scan_graph(chakra *c, cs_scan *s, const char *text, cs_error *err)
 {
     cs_scan_text key;
@@ -610,7 +627,7 @@ static cs_status read_json(chakra *c, const char *text, size_t length, cs_error 
         if (cs_scan_enter(&s, '{') && cs_scan_key(&s, &key)) {
             bool has_nodes = false;
             while (is_first && !s.is_wrong && (key_of(key) == OTHER || key_of(key) == ATTRIBUTES)) {
-                if (cs_scan_is(key, "workload_graph") || cs_scan_is(key, "nodes")) {
+                if (cs_scan_is(key, "workload_graph")) {
                     CS_TRY(scan_graph(c, &s, text, err));
                 } else {
                     cs_scan_skip(&s);
@@ -637,14 +654,22 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* GlobalMetadata is a version, attributes, or nothing, and a node begins behind it. */
+/* GlobalMetadata is a version, attributes, or nothing, and a node begins behind it, with a name or
+ * a type; unless the text may be cut off before that. */
 static bool is_wire(const char *text, size_t length)
 {
-    const unsigned char *from = (const unsigned char *)text;
-    wire                 all  = {from, from + length, false};
-    wire                 head = take_piece(&all);
+    const unsigned char *from   = (const unsigned char *)text;
+    wire                 all    = {from, from + length, false};
+    bool                 is_cut = length >= CS_CHAKRA_HEAD_BYTES;
+    bool                 names  = false;
+    wire                 ahead  = all;
+    uint64_t             n_head = take_varint(&ahead);
     field                f;
 
+    if (is_cut && !ahead.is_wrong && n_head > (uint64_t)(ahead.end - ahead.at)) {
+        return ahead.at < ahead.end && (*ahead.at == 0x0a || *ahead.at == 0x12);
+    }
+    wire head = take_piece(&all);
     while (take_field(&head, &f)) {
         if (f.number > 2 || f.type != 2) {
             return false;
@@ -653,8 +678,10 @@ static bool is_wire(const char *text, size_t length)
     if (all.is_wrong || head.is_wrong || all.at == all.end) {
         return false;
     }
-    wire node  = take_piece(&all);
-    bool names = false; /* a name or a type */
+    wire node = take_piece(&all);
+    if (is_cut && all.is_wrong) {
+        return head.at > from; /* metadata, and the beginning of something */
+    }
     while (take_field(&node, &f)) {
         names = names || (f.number == 2 && f.type == 2) || (f.number == 3 && f.type == 0);
         if (f.number > 32) {
@@ -693,11 +720,18 @@ bool cs_chakra_is(const char *text, size_t length)
     cs_scan s;
 
     cs_scan_begin(&s, text, length);
-    if (tells(&s) || (!s.is_wrong && tells(&s))) { /* the first object may be the metadata */
-        return true;
+    bool is_first = tells(&s);
+    if (is_first || length < 3) {
+        return is_first;
     }
-    bool is_object = length > 0 && text[0] == '{' && !s.is_wrong;
-    return length > 2 && !is_object && is_wire(text, length);
+    if (text[0] == '{' && !s.is_wrong) { /* it may have been the metadata */
+        return tells(&s);
+    }
+    bool is_cut = length >= CS_CHAKRA_HEAD_BYTES;
+    if (is_cut && text[0] == '{' && memchr(text, '"', 16) != NULL) {
+        return strncmp((const char *)memchr(text, '"', 16), "\"version\"", 9) == 0;
+    }
+    return is_wire(text, length);
 }
 
 /* Is the text JSON? A '{' may also be the length of metadata, 123 bytes, behind which a field's key
@@ -807,6 +841,9 @@ cs_status cs_chakra_source(const char *text, size_t length, char **source_p, siz
         if (*source_p != NULL) {
             memcpy(*source_p, source.text, source.length);
         }
+    }
+    if (*source_p == NULL && escaped) {
+        return CS_FAIL(err, CS_EPARSE, "", "input_file is no text");
     }
     return *source_p != NULL ? CS_OK : CS_NO_MEMORY(err, "the source of a trace");
 }

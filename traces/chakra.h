@@ -46,7 +46,9 @@ typedef struct cs_chakra_node {
     bool            has_bytes, has_dst, has_src, has_ops; /* has_ops: num_ops > 0 */
     uint64_t        comm_type, bytes, tag, src, dst, root;
     uint32_t        n_dims, n_dims_off;  /* of involved_dim: how many there are, and are false */
+    bool            is_odd;              /* a number of it is none, or does not fit */
     cs_chakra_text  name, group, values; /* `values` of its inputs, as they stand in the file */
+    char            digits[24];          /* of a group that is a number: `group` points here */
     size_t          at;                  /* where in the file it begins */
 } cs_chakra_node;
 
@@ -56,7 +58,8 @@ typedef struct cs_chakra_reader {
     void *user;
 } cs_chakra_reader;
 
-/* May it be one? Looks at the beginning. O(1). */
+/* May it be one? Looks at the beginning: a text of this length may be cut off from a file. O(1). */
+enum { CS_CHAKRA_HEAD_BYTES = 1 << 20 };
 bool cs_chakra_is(const char *text, size_t length);
 
 /* Read it all. CS_EPARSE where it is none, or ends inside a node. `name` is the file's in errors.

@@ -17,11 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_ALL_NODES   ((uint64_t)1 << 30)
 #define MAX_DURATION_US ((uint64_t)1000000000000)
 
 enum {
     MAX_FILES  = 65536,
-    HEAD_BYTES = 1 << 20, /* in which a trace is recognised */
     MAX_GROUPS = 1 << 20,
     MAX_NAMES  = 4096 /* of groups in one file */
 };
@@ -87,7 +87,10 @@ static cs_status intern_group(load *l, const char *name, const uint32_t *ranks, 
     }
     uint32_t   *copy = CS_ARENA_NEW(&t->arena, uint32_t, n);
     const char *word = cs_arena_strdup(&t->arena, name);
-    if (copy == NULL || word == NULL || t->n_groups == MAX_GROUPS ||
+    if (t->n_groups == MAX_GROUPS) {
+        return CS_FAIL(err, CS_EINVAL, "--trace", "more than %d process groups", MAX_GROUPS);
+    }
+    if (copy == NULL || word == NULL ||
         !cs_grow(&t->groups, &l->groups_capacity, (size_t)t->n_groups + 1, 8, sizeof *t->groups)) {
         return no_memory(err);
     }
@@ -134,8 +137,10 @@ static cs_status number_name(file_build *f, cs_chakra_text name, uint32_t *numbe
     if (name.length == 0) {
         name = (cs_chakra_text){ALL_RANKS, strlen(ALL_RANKS)};
     }
-    if (name.length >= CS_PROCESS_GROUP_BYTES) {
-        return CS_FAIL(err, CS_EINVAL, f->name, "a process group's name is too long");
+    if (name.length >= CS_PROCESS_GROUP_BYTES || memchr(name.text, '\0', name.length) != NULL) {
+        return CS_FAIL(err, CS_EINVAL, f->name,
+                       "the name of a process group is no text of up to %d bytes",
+                       CS_PROCESS_GROUP_BYTES - 1);
     }
     for (size_t i = f->n_names; i > 0; i--) {
         if (strlen(f->names[i - 1]) == name.length &&
@@ -198,7 +203,7 @@ static cs_status read_call(file_build *f, const cs_chakra_node *node, cs_work *w
         return refuse(f, node, "its root is no rank of the job", err);
     }
     work->root = node->root != UINT64_MAX ? (uint32_t)node->root : UINT32_MAX;
-    work->kind = work->bytes > 0 ? CS_WORK_CALL : CS_WORK_NOTHING;
+    work->kind = CS_WORK_CALL;
     return number_name(f, node->group, &work->group, err);
 }
 
@@ -229,6 +234,9 @@ static cs_status read_message(const file_build *f, const cs_chakra_node *node, c
 static cs_status read_work(file_build *f, const cs_chakra_node *node, cs_work *work, cs_error *err)
 {
     *work = (cs_work){.id = node->id, .duration_s = (double)node->duration_us * 1e-6};
+    if (node->is_odd) {
+        return refuse(f, node, "a number of it is none, or does not fit", err);
+    }
     if (node->values.length > 0 && node->type <= CS_CHAKRA_METADATA) {
         CS_TRY(cs_process_groups_describe(&f->described, node->values.text, node->values.length,
                                           f->name, err));
@@ -489,6 +497,10 @@ static cs_status finish(file_build *f, cs_execution *x, cs_error *err)
     if (f->n == 0) {
         return CS_FAIL(err, CS_EINVAL, f->name, "no node is in it");
     }
+    if ((uint64_t)f->n * (f->l->n == 1 ? f->l->trace->n_ranks : 1) + f->l->trace->n_nodes >
+        MAX_ALL_NODES) {
+        return CS_FAIL(err, CS_EINVAL, f->name, "all ranks together have more than 2^30 nodes");
+    }
     CS_TRY(sort_nodes(f, err));
     CS_TRY(list_users(f, &users, &leads_back, err));
     CS_TRY(put_in_order(f, users, leads_back, err));
@@ -517,8 +529,10 @@ static cs_status read_text(load *l, const char *text, size_t length, const char 
     if (status == CS_OK) {
         status = finish(&f, &x, err);
     }
-    for (uint32_t r = 0; r < l->trace->n_ranks && status == CS_OK; r++) {
-        if (rank == UINT32_MAX || r == rank) {
+    uint32_t from = rank == UINT32_MAX ? 0 : rank;
+    uint32_t end  = rank == UINT32_MAX ? l->trace->n_ranks : rank + 1;
+    for (uint32_t r = from; r < end && status == CS_OK; r++) {
+        {
             l->trace->ranks[r] = x;
             l->own[r]          = f.sorted;
             status             = set_groups(&f, r, &l->trace->ranks[r], err);
@@ -573,10 +587,13 @@ static cs_status match_call(load *l, uint32_t rank, const cs_work *work, cs_erro
         return contradiction(l, g, rank, work, "its root is not in the group", err);
     }
     if (rank == g->ranks[0]) {
-        *call = (cs_work_call){bytes, number, work->root != UINT32_MAX ? work->root : rank,
-                               work->collective};
+        *call = (cs_work_call){bytes, number, work->root, work->collective};
         return CS_OK;
     }
+    if (work->root != UINT32_MAX && call->root != UINT32_MAX && work->root != call->root) {
+        return contradiction(l, g, rank, work, "another rank names another root", err);
+    }
+    call->root = work->root != UINT32_MAX ? work->root : call->root;
     if (call->collective != work->collective) {
         return contradiction(l, g, rank, work, "another rank calls another collective", err);
     }
@@ -722,20 +739,28 @@ static cs_work *work_of(const load *l, const message_end *end)
     return &l->own[end->rank][end->node];
 }
 
-static cs_status join_ends(load *l, const message_end *sends, const message_end *receives, size_t n,
-                           cs_error *err)
+/* An end that no other fits. */
+static cs_status lone_end(const load *l, const message_end *end, bool is_sent, cs_error *err)
+{
+    return CS_FAIL(err, CS_EINVAL, l->paths[end->rank],
+                   "node %llu of rank %u: from rank %u to %u with tag %u: the other rank %s none",
+                   (unsigned long long)work_of(l, end)->id, end->rank, end->src, end->dst, end->tag,
+                   is_sent ? "receives" : "sends");
+}
+
+static cs_status join_ends(load *l, const message_end *sends, size_t n_sends,
+                           const message_end *receives, size_t n_receives, cs_error *err)
 {
     cs_execution_trace *t = l->trace;
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n_sends || i < n_receives; i++) {
+        if (i == n_sends || i == n_receives) {
+            return lone_end(l, i == n_sends ? &receives[i] : &sends[i], i < n_sends, err);
+        }
         const message_end *s = &sends[i], *r = &receives[i];
         if (s->src != r->src || s->dst != r->dst || s->tag != r->tag) {
-            const message_end *alone = by_message(s, r) < 0 ? s : r;
-            return CS_FAIL(err, CS_EINVAL, "messages",
-                           "node %llu of rank %u: from rank %u to %u with tag %u: the other rank "
-                           "%s none",
-                           (unsigned long long)work_of(l, alone)->id, alone->rank, alone->src,
-                           alone->dst, alone->tag, alone == s ? "receives" : "sends");
+            bool is_sent = by_message(s, r) < 0;
+            return lone_end(l, is_sent ? s : r, is_sent, err);
         }
         cs_work *send = work_of(l, s), *receive = work_of(l, r);
         send->sequence = receive->sequence = (uint32_t)i;
@@ -748,28 +773,20 @@ static cs_status join_ends(load *l, const message_end *sends, const message_end 
 static cs_status match_messages(load *l, cs_error *err)
 {
     cs_execution_trace *t = l->trace;
-    size_t              counts[2];
+    size_t              n[2];
 
-    list_ends(t, NULL, NULL, counts);
-    if (counts[0] != counts[1]) {
-        return CS_FAIL(err, CS_EINVAL, "messages", "%zu are sent and %zu received", counts[0],
-                       counts[1]);
-    }
-    if (counts[0] == 0) {
-        return CS_OK;
-    }
-    size_t       n        = counts[0];
-    message_end *sends    = CS_NEW(message_end, n);
-    message_end *receives = CS_NEW(message_end, n);
-    t->messages           = CS_ARENA_NEW(&t->arena, cs_work_message, n);
+    list_ends(t, NULL, NULL, n);
+    message_end *sends    = CS_NEW(message_end, n[0] + 1);
+    message_end *receives = CS_NEW(message_end, n[1] + 1);
+    t->messages           = CS_ARENA_NEW(&t->arena, cs_work_message, n[0] + 1);
     cs_status status =
         sends == NULL || receives == NULL || t->messages == NULL ? no_memory(err) : CS_OK;
     if (status == CS_OK) {
-        list_ends(t, sends, receives, counts);
-        qsort(sends, n, sizeof *sends, by_message);
-        qsort(receives, n, sizeof *receives, by_message);
-        status        = join_ends(l, sends, receives, n, err);
-        t->n_messages = (uint32_t)n;
+        list_ends(t, sends, receives, n);
+        qsort(sends, n[0], sizeof *sends, by_message);
+        qsort(receives, n[1], sizeof *receives, by_message);
+        status        = join_ends(l, sends, n[0], receives, n[1], err);
+        t->n_messages = (uint32_t)n[0];
     }
     cs_free(sends);
     cs_free(receives);
@@ -837,13 +854,13 @@ static cs_status match(load *l, cs_error *err)
 static size_t read_head(const char *path, char *head)
 {
     FILE    *file = fopen(path, "rb");
-    size_t   n    = file != NULL ? fread(head, 1, HEAD_BYTES, file) : 0;
+    size_t   n    = file != NULL ? fread(head, 1, CS_CHAKRA_HEAD_BYTES, file) : 0;
     cs_gzip *gzip = NULL;
 
     if (file != NULL && cs_gzip_is(head, n)) {
         n = 0;
         if (fseek(file, 0, SEEK_SET) == 0 && cs_gzip_open(file, &gzip, NULL) == CS_OK) {
-            (void)!cs_gzip_next(gzip, head, HEAD_BYTES, &n, NULL);
+            (void)!cs_gzip_next(gzip, head, CS_CHAKRA_HEAD_BYTES, &n, NULL);
         }
         cs_gzip_close(gzip);
     }
@@ -855,7 +872,7 @@ static size_t read_head(const char *path, char *head)
 
 static bool is_trace_file(const char *path)
 {
-    char *head = cs_calloc(HEAD_BYTES, 1);
+    char *head = cs_calloc(CS_CHAKRA_HEAD_BYTES, 1);
     bool  is   = head != NULL && cs_chakra_is(head, read_head(path, head));
 
     cs_free(head);
@@ -891,8 +908,11 @@ static cs_status add_path(load *l, const char *path, size_t length, bool in_fold
 {
     char *copy = cs_calloc(length + 1, 1);
 
-    if (copy == NULL || l->n == MAX_FILES ||
-        !cs_grow(&l->paths, &l->paths_capacity, l->n + 1, 16, sizeof *l->paths) ||
+    if (l->n == MAX_FILES) {
+        cs_free(copy);
+        return CS_FAIL(err, CS_EINVAL, "--trace", "more than %d files", MAX_FILES);
+    }
+    if (copy == NULL || !cs_grow(&l->paths, &l->paths_capacity, l->n + 1, 16, sizeof *l->paths) ||
         !cs_grow(&l->in_folder, &l->flags_capacity, l->n + 1, 16, sizeof *l->in_folder)) {
         cs_free(copy);
         return no_memory(err);
@@ -917,16 +937,12 @@ static bool have_same_form(const char *a, const char *b)
     }
 }
 
-/* A file of a folder that is no trace: one of them that is damaged, if it is called like them. */
-static cs_status add_other(load *l, const cs_folder *folder, const bool *is_trace, size_t file,
-                           cs_error *err)
+/* A file of a folder that is no trace: one of them that is damaged, if it is called like the first.
+ */
+static cs_status add_other(load *l, const char *path, const char *first, cs_error *err)
 {
-    const char *path = folder->paths[file];
-
-    for (size_t i = 0; i < folder->n; i++) {
-        if (is_trace[i] && have_same_form(folder->paths[i], path)) {
-            return add_path(l, path, strlen(path), true, err);
-        }
+    if (first != NULL && have_same_form(first, path)) {
+        return add_path(l, path, strlen(path), true, err);
     }
     cs_text_add(&l->left_out, "%s%s", l->left_out.length > 0 ? ", " : "", path);
     return CS_OK;
@@ -940,17 +956,19 @@ static cs_status add_file(load *l, const char *path, cs_error *err)
     if (!cs_folder_is(path)) {
         return add_path(l, path, strlen(path), false, err);
     }
-    cs_status status   = cs_folder_read(path, MAX_FILES, &folder, err);
-    bool     *is_trace = cs_calloc(folder.n + 1, sizeof *is_trace);
+    cs_status   status   = cs_folder_read(path, MAX_FILES, &folder, err);
+    bool       *is_trace = cs_calloc(folder.n + 1, sizeof *is_trace);
+    const char *first    = NULL;
     if (is_trace == NULL && status == CS_OK) {
         status = no_memory(err);
     }
     for (size_t i = 0; i < folder.n && status == CS_OK; i++) {
         is_trace[i] = is_trace_file(folder.paths[i]);
+        first       = first == NULL && is_trace[i] ? folder.paths[i] : first;
     }
     for (size_t i = 0; i < folder.n && status == CS_OK; i++) {
         status = is_trace[i] ? add_path(l, folder.paths[i], strlen(folder.paths[i]), true, err)
-                             : add_other(l, &folder, is_trace, i, err);
+                             : add_other(l, folder.paths[i], first, err);
     }
     cs_free(is_trace);
     cs_folder_free(&folder);

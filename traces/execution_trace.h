@@ -68,9 +68,9 @@ typedef struct cs_work_group {
 
 /* A call of a group: what its ranks' nodes are parts of. */
 typedef struct cs_work_call {
-    uint64_t bytes; /* in nccl-tests' size column */
+    uint64_t bytes; /* in nccl-tests' size column; 0: nothing is sent */
     uint32_t group;
-    uint32_t root; /* a rank of the job */
+    uint32_t root; /* a rank of the job; UINT32_MAX: the first of the group */
     uint8_t  collective;
 } cs_work_call;
 
@@ -103,7 +103,7 @@ bool cs_execution_trace_is(const char *path);
  * of `n` paths may be a list with commas. `groups_path`: a JSON file that says which ranks the
  * process groups have that the trace names ({"1": [0, 2], ..}), or NULL. Refused: ranks that are
  * missing or there twice, dependencies in a circle, calls of a group that do not match. On CS_OK
- * the trace is the caller's. Some 3 M nodes/s. */
+ * the trace is the caller's. Some 4 M nodes/s. */
 CS_MUST_CHECK cs_status cs_execution_trace_load(const char *const *paths, size_t n,
                                                 const char *groups_path, uint32_t n_ranks,
                                                 cs_execution_trace *trace_p, cs_error *err);

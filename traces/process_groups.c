@@ -73,30 +73,56 @@ static cs_status add_group(cs_process_groups *list, const char *name, size_t len
     return status;
 }
 
-/* Is a rank of the last group in another of that name? */
-static cs_status check_last(const cs_process_groups *groups, const char *path, cs_error *err)
+/* Mark the ranks of the last group with its key's number: was one of them marked with it? */
+static cs_status mark_last(const cs_process_groups *groups, uint32_t *marks, uint32_t key,
+                           const char *path, cs_error *err)
 {
     const cs_process_group *last = &groups->groups[groups->n - 1];
 
-    for (size_t i = 0; i + 1 < groups->n; i++) {
-        const cs_process_group *g = &groups->groups[i];
-        for (uint32_t k = 0; strcmp(g->name, last->name) == 0 && k < last->n_ranks; k++) {
-            if (g->ranks != NULL && bsearch(&last->ranks[k], g->ranks, g->n_ranks, sizeof *g->ranks,
-                                            by_number) != NULL) {
-                return CS_FAIL(err, CS_EINVAL, path, "group '%s': rank %u is in two of its lists",
-                               g->name, last->ranks[k]);
-            }
+    for (uint32_t k = 0; k < last->n_ranks; k++) {
+        if (marks[last->ranks[k]] == key) {
+            return CS_FAIL(err, CS_EINVAL, path, "group '%s': rank %u is in two of its lists",
+                           last->name, last->ranks[k]);
         }
+        marks[last->ranks[k]] = key;
     }
     return CS_OK;
 }
 
 /* {"NAME": [0, 2, ..] or [[0, 2], [1, 3]], ..} */
+static cs_status read_lists(cs_process_groups *groups, const char *path, cs_scan *s,
+                            cs_scan_text key, uint32_t *marks, uint32_t number, cs_error *err)
+{
+    cs_scan ahead = *s;
+    int  shown = (int)(key.length < CS_PROCESS_GROUP_BYTES ? key.length : CS_PROCESS_GROUP_BYTES);
+    bool lists =
+        cs_scan_enter(&ahead, '[') && cs_scan_element(&ahead) && cs_scan_enter(&ahead, '[');
+
+    if (!cs_scan_enter(s, '[')) {
+        return CS_FAIL(err, CS_EINVAL, path, "group '%.*s': accepted is a list of ranks", shown,
+                       key.text);
+    }
+    if (!lists) {
+        CS_TRY(add_group(groups, key.text, key.length, s, path, err));
+        return mark_last(groups, marks, number, path, err);
+    }
+    while (cs_scan_element(s)) {
+        if (!cs_scan_enter(s, '[')) {
+            return CS_FAIL(err, CS_EINVAL, path, "group '%.*s': accepted are lists of ranks alone",
+                           shown, key.text);
+        }
+        CS_TRY(add_group(groups, key.text, key.length, s, path, err));
+        CS_TRY(mark_last(groups, marks, number, path, err));
+    }
+    return CS_OK;
+}
+
 static cs_status read_text(cs_process_groups *groups, const char *path, const char *text,
-                           size_t length, cs_error *err)
+                           size_t length, uint32_t *marks, cs_error *err)
 {
     cs_scan      s;
     cs_scan_text key;
+    uint32_t     number = 0;
 
     cs_scan_begin(&s, text, length);
     if (!cs_scan_enter(&s, '{')) {
@@ -104,26 +130,9 @@ static cs_status read_text(cs_process_groups *groups, const char *path, const ch
                        "accepted is an object of groups: {\"NAME\": [0, 2], ..}");
     }
     while (cs_scan_key(&s, &key)) {
-        cs_scan ahead = s;
-        bool    lists =
-            cs_scan_enter(&ahead, '[') && cs_scan_element(&ahead) && cs_scan_enter(&ahead, '[');
-        if (!cs_scan_enter(&s, '[')) {
-            return CS_FAIL(
-                err, CS_EINVAL, path, "group '%.*s': accepted is a list of ranks",
-                (int)(key.length < CS_PROCESS_GROUP_BYTES ? key.length : CS_PROCESS_GROUP_BYTES),
-                key.text);
-        }
-        while (lists && cs_scan_element(&s)) {
-            if (cs_scan_enter(&s, '[')) {
-                CS_TRY(add_group(groups, key.text, key.length, &s, path, err));
-                CS_TRY(check_last(groups, path, err));
-            }
-        }
-        if (!lists) {
-            CS_TRY(add_group(groups, key.text, key.length, &s, path, err));
-        }
+        CS_TRY(read_lists(groups, path, &s, key, marks, ++number, err));
     }
-    return s.is_wrong ? CS_FAIL(err, CS_EPARSE, path, "malformed JSON") : CS_OK;
+    return cs_scan_is_at_end(&s) ? CS_OK : CS_FAIL(err, CS_EPARSE, path, "malformed JSON");
 }
 
 cs_status cs_process_groups_load(cs_process_groups *groups, const char *path, cs_error *err)
@@ -132,7 +141,10 @@ cs_status cs_process_groups_load(cs_process_groups *groups, const char *path, cs
     size_t length;
 
     CS_TRY(cs_gzip_read(path, MAX_FILE_BYTES, &text, &length, err));
-    cs_status status = read_text(groups, path, text, length, err);
+    uint32_t *marks = CS_NEW(uint32_t, groups->n_ranks);
+    cs_status status =
+        marks != NULL ? read_text(groups, path, text, length, marks, err) : no_memory(err);
+    cs_free(marks);
     cs_free(text);
     return status;
 }
@@ -186,6 +198,9 @@ cs_status cs_process_groups_describe(cs_process_groups *groups, const char *text
         (void)cs_scan_enter(&s, '[');
         while (status == CS_OK && cs_scan_element(&s)) {
             status = describe_one(groups, &s, name, err);
+        }
+        if (status == CS_OK && s.is_wrong) {
+            status = CS_FAIL(err, CS_EPARSE, name, "its process groups are damaged, or cut off");
         }
     }
     cs_free(plain);

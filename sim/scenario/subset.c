@@ -260,6 +260,7 @@ cs_status cs_scenario_subset(const cs_scenario *all, const uint32_t *ranks, uint
     uint32_t    *copy    = CS_ARENA_NEW(arena, uint32_t, n);
 
     part.arrival_s = NULL;
+    part.root      = 0;
     if (copy == NULL) {
         return no_memory(err);
     }

@@ -28,9 +28,10 @@ static cs_status parse_trace(const char *text, size_t length, const char *input,
     char  *program   = NULL;
     size_t n_program = 0;
 
-    CS_TRY(cs_chakra_source(text, length, &program, &n_program, err));
-    cs_status status = CS_OK;
-    if (program != NULL && is_xml(program, n_program)) {
+    cs_status status = cs_chakra_source(text, length, &program, &n_program, err);
+    if (status != CS_OK) {
+        cs_error_locate(err, input, 0, 0);
+    } else if (program != NULL && is_xml(program, n_program)) {
         status = cs_msccl_parse(program, n_program, input, stored_p, err);
     } else {
         status = CS_FAIL(err, CS_EINVAL, "",

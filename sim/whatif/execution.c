@@ -55,23 +55,23 @@ typedef struct study {
     size_t                      n_names;
     cs_case                    *cases; /* [n_names]; owned */
     bool                        has_windows;
-    double                     *start_s; /* [n_ranks] or NULL */
-    call_shape                 *shapes;  /* owned */
-    size_t                      n_shapes, shapes_capacity;
-    uint32_t                   *shape_of_call, *shape_of_message;
-    cs_scenario                *group_scenarios; /* [n_groups] */
-    cs_execution_line          *lines;
-    size_t                     *algorithm_of; /* [n_lines] into names; baseline lines: see below */
-    size_t                      n_lines;
-    runner                     *runners; /* [n_lines + 1][n_shapes]; the last: messages, defaults */
-    known_call                 *known;   /* a hash table of a power of two */
-    size_t                      n_known, known_slots;
-    double                     *known_s;
-    size_t                      n_known_s, known_s_capacity;
-    long                        line;     /* that runs */
-    uint32_t                    presumed; /* of static predictions; UINT32_MAX: nobody */
-    uint32_t                   *own;      /* calls of the line's own algorithm */
-    double                     *zeros;
+    double                     *start_s;                         /* [n_ranks] or NULL */
+    call_shape                 *shapes;                          /* owned */
+    size_t             n_shapes, n_call_shapes, shapes_capacity; /* those of calls come first */
+    uint32_t          *shape_of_call, *shape_of_message;
+    cs_scenario       *group_scenarios; /* [n_groups] */
+    cs_execution_line *lines;
+    size_t            *algorithm_of; /* [n_lines] into names; baseline lines: see below */
+    size_t             n_lines;
+    runner            *runners; /* [n_lines][n_call_shapes], then [n_shapes]: defaults, messages */
+    known_call        *known;   /* a hash table of a power of two */
+    size_t             n_known, known_slots;
+    double            *known_s;
+    size_t             n_known_s, known_s_capacity;
+    long               line;     /* that runs */
+    uint32_t           presumed; /* of static predictions; UINT32_MAX: nobody */
+    uint32_t          *own;      /* calls of the line's own algorithm */
+    double            *zeros;
 } study;
 
 static cs_status no_memory(cs_error *err)
@@ -352,7 +352,7 @@ static cs_status add_call_shape(study *s, uint32_t call, uint32_t *table, size_t
     bool                 is_new = false;
 
     CS_TRY(intern(s, &wanted, table, slots, &s->shape_of_call[call], &is_new, err));
-    if (!is_new || g->n_ranks < 2) {
+    if (!is_new || g->n_ranks < 2 || c->bytes == 0) {
         return CS_OK;
     }
     cs_scenario *scenario = &s->shapes[s->n_shapes - 1].scenario;
@@ -408,6 +408,7 @@ static cs_status find_shapes(study *s, const cs_scenario *all, cs_error *err)
     for (uint32_t i = 0; i < t->n_calls && status == CS_OK; i++) {
         status = add_call_shape(s, i, table, slots, err);
     }
+    s->n_call_shapes = s->n_shapes;
     for (uint32_t i = 0; i < t->n_messages && status == CS_OK; i++) {
         status = add_message_shape(s, all, i, table, slots, err);
     }
@@ -470,7 +471,7 @@ static cs_status make_lines(study *s, cs_error *err)
     if (s->n_lines > 1) {
         add_line(s, s->n_names, CS_PREDICTION_HINDSIGHT, false, "best of all");
     }
-    s->runners = CS_NEW(runner, (s->n_lines + 1) * (s->n_shapes + 1));
+    s->runners = CS_NEW(runner, s->n_lines * s->n_call_shapes + s->n_shapes + 1);
     return s->runners != NULL ? CS_OK : no_memory(err);
 }
 
@@ -511,7 +512,7 @@ static bool find_presumed(const study *s, const call_shape *shape, uint32_t *num
 /* What times a shape under a line, opened at first use; its refusal where that cannot be. */
 static runner *runner_of(study *s, size_t line, uint32_t number)
 {
-    runner           *r     = &s->runners[line * s->n_shapes + number];
+    runner           *r     = &s->runners[line * s->n_call_shapes + number];
     const call_shape *shape = &s->shapes[number];
 
     if (r->is_tried) {
@@ -729,10 +730,10 @@ static cs_status time_line(study *s, size_t line, uint32_t number, double start_
 static cs_status time_best(study *s, uint32_t number, double start_s, const double *arrival_s,
                            double *elapsed_s_p, cs_error *err)
 {
-    double best_s = INFINITY;
+    double best_s = (double)INFINITY;
 
     for (size_t line = 0; line + 1 < s->n_lines; line++) {
-        double elapsed_s = INFINITY;
+        double elapsed_s = (double)INFINITY;
         bool   is_own    = false;
         CS_TRY(time_line(s, line, number, start_s, arrival_s, &is_own, &elapsed_s, err));
         best_s = fmin(best_s, elapsed_s);
@@ -778,7 +779,7 @@ static double bound_of(const runner *r, const double *arrival_s, const cs_capaci
 {
     cs_job      job     = r->trials.planned.is_resolved ? r->trials.planned : r->c.job;
     bool        is_mine = !job.is_resolved;
-    double      bound_s = INFINITY;
+    double      bound_s = (double)INFINITY;
     const char *name;
 
     job.scenario.arrival_s = arrival_s;
@@ -801,7 +802,7 @@ static double bound_of(const runner *r, const double *arrival_s, const cs_capaci
 static cs_status find_least(study *s, uint32_t number, double start_s, const double *arrival_s,
                             double *elapsed_s_p, cs_error *err)
 {
-    double       least_s = INFINITY;
+    double       least_s = (double)INFINITY;
     cs_capacity *steps   = NULL;
     size_t       n_steps = 0;
     assumptions  seen    = {.n = 0};
@@ -860,8 +861,14 @@ static cs_status time_number(study *s, uint32_t number, double start_s, const do
 static cs_status time_call(void *user, uint32_t call, double first_s, const double *arrival_s,
                            double *elapsed_s_p, cs_error *err)
 {
-    study    *s      = user;
-    bool      is_own = false;
+    study              *s      = user;
+    const cs_work_call *c      = &s->trace->calls[call];
+    bool                is_own = false;
+
+    if (c->bytes == 0) { /* nothing is sent, and all wait for the last */
+        *elapsed_s_p = 0;
+        return CS_OK;
+    }
     cs_status status =
         time_number(s, s->shape_of_call[call], first_s, arrival_s, &is_own, elapsed_s_p, err);
 
@@ -1018,7 +1025,7 @@ static cs_status prepare(study *s, cs_error *err)
 
 static void free_study(study *s)
 {
-    for (size_t i = 0; s->runners != NULL && i < (s->n_lines + 1) * s->n_shapes; i++) {
+    for (size_t i = 0; s->runners != NULL && i < s->n_lines * s->n_call_shapes + s->n_shapes; i++) {
         if (s->runners[i].is_open) {
             cs_trials_close(&s->runners[i].trials);
         }

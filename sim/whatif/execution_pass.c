@@ -25,8 +25,8 @@ enum { CPU, GPU, SERVERS };
 
 /* What is under way, added up in the order of its begins: how long there were two or more. */
 typedef struct overlap {
-    double until_s;   /* the last end */
-    double counted_s; /* up to here there were two, as far as it is known */
+    double from_s, until_s; /* of what ends last */
+    double counted_s;       /* up to here there were two, as far as it is known */
     double total_s;
 } overlap;
 
@@ -138,9 +138,13 @@ static void add_interval(overlap *o, double from_s, double until_s)
 {
     double both_s = fmin(until_s, o->until_s);
 
-    o->total_s += fmax(0, both_s - fmax(from_s, o->counted_s));
-    o->counted_s = fmax(o->counted_s, both_s);
-    o->until_s   = fmax(o->until_s, until_s);
+    /* A message may be known before it begins, so before what begins sooner. */
+    o->total_s += fmax(0, both_s - fmax(fmax(from_s, o->from_s), o->counted_s));
+    o->counted_s = fmax(o->counted_s, fmax(from_s, o->from_s) < both_s ? both_s : 0);
+    if (until_s > o->until_s) {
+        o->from_s  = from_s > o->until_s ? from_s : fmin(from_s, o->from_s);
+        o->until_s = until_s;
+    }
 }
 
 /* Who alone came last, if anybody had to wait; and what is under way beside it? */
@@ -170,7 +174,7 @@ static cs_status begin_call(pass *p, uint32_t call, cs_error *err)
     const cs_work_group *g         = &p->trace->groups[c->group];
     group_state         *state     = &p->groups[c->group];
     double              *arrival_s = &p->arrival_s[p->calls[call].first];
-    double               first_s = INFINITY, last_s = 0, elapsed_s = 0;
+    double               first_s = (double)INFINITY, last_s = 0, elapsed_s = 0;
 
     for (uint32_t i = 0; i < g->n_ranks; i++) {
         arrival_s[i] = p->clock->has_no_queues ? arrival_s[i] : fmax(arrival_s[i], state->free_s);

@@ -37,7 +37,7 @@ typedef struct cs_pass_result {
 } cs_pass_result;
 
 /* Run it. `start_s` [n_ranks]: when each rank begins; NULL: all at 0. CS_EINVAL where ranks wait
- * for each other without end. O(nodes log nodes) and the clock. Some 10 M nodes/s. */
+ * for each other without end. O(nodes log nodes) and the clock. Some 7 M nodes/s. */
 CS_MUST_CHECK cs_status cs_execution_pass(const cs_execution_trace *trace,
                                           const cs_cluster *cluster, const double *start_s,
                                           const cs_call_clock *clock, cs_pass_result *result_p,

@@ -407,6 +407,31 @@ Test(execution, baselines_and_stragglers_that_are_none)
     cs_execution_report_free(&r);
 }
 
+/* A call in which nothing is sent waits for the last of its ranks; roots of configurations are not
+ * those of groups. */
+Test(execution, calls_of_nothing)
+{
+    static const char zero[] =
+        "{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 4, \"runtime\": %d}, "
+        "{\"Id\": 2, \"NodeType\": 7, \"comm_type\": 6, \"comm_size\": 0, "
+        "\"data_deps\": [1]}, {\"Id\": 3, \"NodeType\": 4, \"runtime\": 10, "
+        "\"data_deps\": [2]}]}";
+    char text[400];
+
+    (void)snprintf(text, sizeof text, zero, 50);
+    ct_file_write("j.0.et", text);
+    (void)snprintf(text, sizeof text, zero, 80);
+    ct_file_write("j.1.et", text);
+    const char          *path    = "j.0.et,j.1.et";
+    cs_execution_options options = {.paths = &path, .n_paths = 1};
+    cs_execution_report  r       = {0};
+    cs_error             err     = {0};
+    cr_assert_eq(try_run("{\"cluster\": {\"ranks\": 2}, \"root\": 1}", &options, &r, &err), CS_OK,
+                 "%s", err.message);
+    cr_expect_float_eq(r.baseline.end_s, 90e-6, CLOSE);
+    cs_execution_report_free(&r);
+}
+
 /* What is under way at once is added up, once, whoever it is. */
 Test(execution, what_runs_at_once_is_said)
 {

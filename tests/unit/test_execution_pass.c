@@ -179,7 +179,7 @@ static bool step(reference *r)
 /* Go to the next end. False: nothing runs. */
 static bool advance(reference *r)
 {
-    double next_s = INFINITY;
+    double next_s = (double)INFINITY;
 
     for (uint32_t rank = 0; rank < RANKS; rank++) {
         for (uint32_t i = 0; i < r->t->ranks[rank].n_nodes; i++) {
@@ -217,7 +217,7 @@ static double reference_end_s(const cs_execution_trace *t)
     reference r = {.t = t};
 
     for (uint32_t i = 0; i < t->n_messages; i++) {
-        r.message_ends_s[i] = INFINITY;
+        r.message_ends_s[i] = (double)INFINITY;
     }
     do {
         while (step(&r)) {

@@ -337,6 +337,113 @@ Test(execution_trace, numbers_that_nothing_can_mean)
     cs_execution_trace_free(&t);
 }
 
+/* A rank that puts nothing into a call is in it all the same; roots agree. */
+Test(execution_trace, calls_of_nothing_are_calls)
+{
+    ct_node nodes[2] = {{.id = 1, .type = CT_CALL}, {.id = 2, .type = CT_CALL, .deps = {1}}};
+    static const char zero[] =
+        "{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 7, \"comm_type\": 0, "
+        "\"comm_size\": 0}, {\"Id\": 2, \"NodeType\": 7, \"comm_type\": 0, "
+        "\"comm_size\": 99, \"data_deps\": [1]}]}";
+    static const char rooted[] = "{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 7, "
+                                 "\"comm_type\": 5, \"comm_size\": 8, \"root\": %d}]}";
+    cs_text           text     = {0};
+
+    nodes[0].bytes = 7;
+    nodes[1].bytes = 99;
+    ct_chakra_write("j.0.et", nodes, 2, CT_WIRE);
+    ct_file_write("j.1.et", zero);
+    cs_execution_trace t = load("j.0.et,j.1.et", 0);
+    cr_expect_eq(t.n_calls, 2);
+    cr_expect_eq(t.calls[0].bytes, 7, "the larger of 7 and 0");
+    cr_expect_eq(t.calls[1].bytes, 99);
+    cs_execution_trace_free(&t);
+    cs_text_add(&text, rooted, 0);
+    ct_file_write("j.0.et", text.data);
+    text.length = 0;
+    cs_text_add(&text, rooted, 1);
+    ct_file_write("j.1.et", text.data);
+    expect_refusal("j.0.et,j.1.et", NULL, 0, "another rank names another root");
+    cs_text_free(&text);
+}
+
+/* Numbers of any kind that are none, and pieces that end too soon. */
+Test(execution_trace, damage_inside_a_node_is_seen)
+{
+    static const char *const odd[] = {"\"runtime\": 1e300",
+                                      "\"data_deps\": [\"x2\"]",
+                                      "\"comm_size\": \"1e6\"",
+                                      "\"Id\": \"abc\"",
+                                      "\"runtime\": \"99999999999999999999999\"",
+                                      "\"runtime\": null"};
+    static const char        groups[] =
+        "{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 1, \"inputs\": "
+        "{\"values\": \"['[{\\\"pg_name\\\": \\\"1\\\", \\\"ranks\\\": [0, 1\"}}]}";
+    cs_text text = {0};
+
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        text.length = 0;
+        cs_text_add(&text, "{\"workload_graph\": [{\"NodeType\": 4, %s}]}", odd[i]);
+        ct_file_write("a.et", text.data);
+        expect_refusal("a.et", NULL, 2, "a number of it is none");
+    }
+    ct_file_write("a.et", groups);
+    expect_refusal("a.et", NULL, 2, "process groups are damaged");
+    /* A dependency whose last byte is missing: the list is one byte long and says that more follow.
+     */
+    static const char wire[] = "\x05\x0a\x03"
+                               "1.0"
+                               "\x07\x08\x01\x18\x04\x2a\x01\x80";
+    FILE             *file   = fopen("a.et", "wb");
+    cr_assert(file != NULL && fwrite(wire, 1, sizeof wire - 1, file) == sizeof wire - 1);
+    cr_assert_eq(fclose(file), 0);
+    expect_refusal("a.et", NULL, 2, "a.et");
+    cs_text_free(&text);
+}
+
+/* A group may be a number in protobuf, too. */
+Test(execution_trace, groups_that_are_numbers)
+{
+    /* comm_size 8, pg_name 7 as int64 */
+    static const char wire[] = "\x05\x0a\x03"
+                               "1.0"
+                               "\x23\x08\x01\x12\x01"
+                               "n"
+                               "\x18\x07"
+                               "\x52\x0d\x0a\x09"
+                               "comm_size"
+                               "\x48\x08"
+                               "\x52\x0b\x0a\x07"
+                               "pg_name"
+                               "\x48\x07";
+    FILE             *file   = fopen("a.et", "wb");
+
+    cr_assert(file != NULL && fwrite(wire, 1, sizeof wire - 1, file) == sizeof wire - 1);
+    cr_assert_eq(fclose(file), 0);
+    expect_refusal("a.et", NULL, 2, "process group '7'");
+}
+
+/* Recognised by what is in reach of a long beginning. */
+Test(execution_trace, metadata_may_be_longer_than_a_beginning)
+{
+    char *source = cs_calloc((size_t)3 << 20, 1);
+
+    memset(source, 'x', ((size_t)3 << 20) - 1);
+    for (ct_form form = CT_WIRE; form <= CT_OBJECTS; form++) {
+        cs_text text = {0};
+        ct_chakra_add_made_from(source, plain, N_PLAIN, form, &text);
+        FILE *file = fopen("long.0.json", "wb");
+        cr_assert(file != NULL && fwrite(text.data, 1, text.length, file) == text.length);
+        cr_assert_eq(fclose(file), 0);
+        cr_expect(cs_execution_trace_is("long.0.json"), "form %d", form);
+        cs_execution_trace t = load("long.0.json", 2);
+        cr_expect_eq(t.n_nodes, 2 * N_PLAIN);
+        cs_execution_trace_free(&t);
+        cs_text_free(&text);
+    }
+    cs_free(source);
+}
+
 Test(execution_trace, other_files_are_no_traces)
 {
     ct_file_write("log.csv", "iteration,rank,arrival_s\n0,0,0\n0,1,1e-3\n");
