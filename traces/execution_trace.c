@@ -549,6 +549,12 @@ static cs_status read_text(load *l, const char *text, size_t length, const char 
 
 /* ---- calls and messages of all ranks ---- */
 
+/* The file of a rank. */
+static const char *path_of(const load *l, uint32_t rank)
+{
+    return l->paths != NULL ? l->paths[l->n > 1 ? rank : 0] : "";
+}
+
 static int by_number(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -559,7 +565,7 @@ static int by_number(const void *a, const void *b)
 static cs_status contradiction(const load *l, const cs_work_group *g, uint32_t rank,
                                const cs_work *work, const char *what, cs_error *err)
 {
-    return CS_FAIL(err, CS_EINVAL, l->paths[l->n > 1 ? rank : 0],
+    return CS_FAIL(err, CS_EINVAL, path_of(l, rank),
                    "node %llu of rank %u: call %u of process group '%s' of %u ranks: %s",
                    (unsigned long long)work->id, rank, work->sequence, g->name, g->n_ranks, what);
 }
@@ -658,7 +664,7 @@ static cs_status check_counts(const load *l, const uint64_t *parts, cs_error *er
         for (uint32_t i = 0; parts[k] < (uint64_t)g->n_calls * g->n_ranks && i < g->n_ranks; i++) {
             uint32_t n = calls_of(&t->ranks[g->ranks[i]], k);
             if (n < g->n_calls) {
-                return CS_FAIL(err, CS_EINVAL, l->paths[l->n > 1 ? g->ranks[i] : 0],
+                return CS_FAIL(err, CS_EINVAL, path_of(l, g->ranks[i]),
                                "rank %u has %u of the %u calls that rank %u has of process group "
                                "'%s' of %u ranks",
                                g->ranks[i], n, g->n_calls, g->ranks[0], g->name, g->n_ranks);
@@ -742,7 +748,7 @@ static cs_work *work_of(const load *l, const message_end *end)
 /* An end that no other fits. */
 static cs_status lone_end(const load *l, const message_end *end, bool is_sent, cs_error *err)
 {
-    return CS_FAIL(err, CS_EINVAL, l->paths[end->rank],
+    return CS_FAIL(err, CS_EINVAL, path_of(l, end->rank),
                    "node %llu of rank %u: from rank %u to %u with tag %u: the other rank %s none",
                    (unsigned long long)work_of(l, end)->id, end->rank, end->src, end->dst, end->tag,
                    is_sent ? "receives" : "sends");
@@ -937,18 +943,7 @@ static bool have_same_form(const char *a, const char *b)
     }
 }
 
-/* A file of a folder that is no trace: one of them that is damaged, if it is called like the first.
- */
-static cs_status add_other(load *l, const char *path, const char *first, cs_error *err)
-{
-    if (first != NULL && have_same_form(first, path)) {
-        return add_path(l, path, strlen(path), true, err);
-    }
-    cs_text_add(&l->left_out, "%s%s", l->left_out.length > 0 ? ", " : "", path);
-    return CS_OK;
-}
-
-/* A file, or those of a folder that are traces. */
+/* A file, or those of a folder that are traces, or are called like the first that is. */
 static cs_status add_file(load *l, const char *path, cs_error *err)
 {
     cs_folder folder = {0};
@@ -956,19 +951,24 @@ static cs_status add_file(load *l, const char *path, cs_error *err)
     if (!cs_folder_is(path)) {
         return add_path(l, path, strlen(path), false, err);
     }
-    cs_status   status   = cs_folder_read(path, MAX_FILES, &folder, err);
-    bool       *is_trace = cs_calloc(folder.n + 1, sizeof *is_trace);
-    const char *first    = NULL;
-    if (is_trace == NULL && status == CS_OK) {
+    cs_status status   = cs_folder_read(path, MAX_FILES, &folder, err);
+    bool     *is_trace = cs_calloc(folder.n + 1, sizeof *is_trace);
+    if (status == CS_OK && is_trace == NULL) {
         status = no_memory(err);
     }
-    for (size_t i = 0; i < folder.n && status == CS_OK; i++) {
+    size_t n     = status == CS_OK && is_trace != NULL && folder.paths != NULL ? folder.n : 0;
+    size_t first = n;
+    for (size_t i = 0; i < n; i++) {
         is_trace[i] = is_trace_file(folder.paths[i]);
-        first       = first == NULL && is_trace[i] ? folder.paths[i] : first;
+        first       = first == n && is_trace[i] ? i : first;
     }
-    for (size_t i = 0; i < folder.n && status == CS_OK; i++) {
-        status = is_trace[i] ? add_path(l, folder.paths[i], strlen(folder.paths[i]), true, err)
-                             : add_other(l, folder.paths[i], first, err);
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        const char *file = folder.paths[i];
+        if (is_trace[i] || (first < n && have_same_form(folder.paths[first], file))) {
+            status = add_path(l, file, strlen(file), true, err); /* damaged ones, too */
+        } else {
+            cs_text_add(&l->left_out, "%s%s", l->left_out.length > 0 ? ", " : "", file);
+        }
     }
     cs_free(is_trace);
     cs_folder_free(&folder);

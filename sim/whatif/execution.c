@@ -750,8 +750,12 @@ typedef struct assumptions {
 
 static bool are_same(const cs_bound_context *a, const cs_bound_context *b)
 {
-    return memcmp(a->latency_s, b->latency_s, sizeof a->latency_s) == 0 &&
-           a->alpha_holds_port == b->alpha_holds_port &&
+    bool same = true;
+
+    for (uint32_t f = 0; f < CS_FABRICS; f++) {
+        same = same && a->latency_s[f] == b->latency_s[f];
+    }
+    return same && a->alpha_holds_port == b->alpha_holds_port &&
            a->alpha_per_message == b->alpha_per_message &&
            a->is_round_synchronous == b->is_round_synchronous && a->ranks_relay == b->ranks_relay &&
            a->uses_trees == b->uses_trees && a->uses_switches == b->uses_switches &&
