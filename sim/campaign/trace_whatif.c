@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "campaign/campaign.h"
+#include "campaign/chosen_algorithms.h"
 #include "campaign/samples.h"
 #include "campaign/trial.h"
 #include "scenario/scenario_json.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ALGORITHMS = 128, MAX_SIZES = 1024, MOST_POLICIES = 3 };
+enum { MAX_SIZES = 1024, MOST_POLICIES = 3 };
 
 #define CONFIDENCE 0.95
 #define DAY_HOURS  24.0
@@ -28,8 +29,7 @@ typedef struct study {
     cs_config              *config;
     const cs_arrival_trace *trace;
     const cs_trace_options *options;
-    const char             *names[MAX_ALGORITHMS]; /* [0]: the baseline */
-    size_t                  n_names;
+    cs_chosen_algorithms    chosen;           /* [0]: the baseline */
     uint64_t                sizes[MAX_SIZES]; /* different ones */
     size_t                  n_sizes, common_size;
     size_t                 *size_of_call; /* in the arena of the report */
@@ -39,27 +39,6 @@ typedef struct study {
 
 /* ---- which algorithms, sizes and ranks ---- */
 
-static cs_status add_name(study *s, const char *name, const char *option, cs_error *err)
-{
-    const cs_algorithm *algorithm = NULL;
-    cs_error            unknown   = {0};
-
-    for (size_t i = 0; i < s->n_names; i++) {
-        if (strcmp(s->names[i], name) == 0) {
-            return CS_OK;
-        }
-    }
-    if (s->n_names == MAX_ALGORITHMS) {
-        return CS_FAIL(err, CS_EINVAL, "--algorithm", "more than %d", MAX_ALGORITHMS);
-    }
-    cs_status status = cs_algorithm_find(name, &algorithm, &unknown);
-    if (status != CS_OK) {
-        return CS_FAIL(err, status, option, "%s", unknown.message);
-    }
-    s->names[s->n_names++] = algorithm->name;
-    return CS_OK;
-}
-
 /* The baseline, then what is asked for, or all that know the collective. */
 static cs_status choose_algorithms(study *s, const cs_scenario *scenario, cs_error *err)
 {
@@ -68,14 +47,12 @@ static cs_status choose_algorithms(study *s, const cs_scenario *scenario, cs_err
                                            ? o->baseline
                                            : cs_default_algorithm(&scenario->cluster, scenario->collective);
 
-    CS_TRY(add_name(s, baseline, "--baseline", err));
+    CS_TRY(cs_chosen_algorithms_add(&s->chosen, baseline, "--baseline", err));
     for (size_t i = 0; i < o->n_algorithms; i++) {
-        CS_TRY(add_name(s, o->algorithms[i], "--algorithm", err));
+        CS_TRY(cs_chosen_algorithms_add(&s->chosen, o->algorithms[i], "--algorithm", err));
     }
-    for (size_t i = 0; o->n_algorithms == 0 && cs_algorithms[i] != NULL; i++) {
-        if ((cs_algorithms[i]->collectives >> scenario->collective & 1u) != 0) {
-            CS_TRY(add_name(s, cs_algorithms[i]->name, "--algorithm", err));
-        }
+    if (o->n_algorithms == 0) {
+        return cs_chosen_algorithms_add_all(&s->chosen, 1u << scenario->collective, err);
     }
     return CS_OK;
 }
@@ -121,17 +98,6 @@ static cs_status choose_sizes(study *s, uint64_t configured, cs_error *err)
     return CS_OK;
 }
 
-/* Algorithms as an axis: options that only some of them have are left out for others. */
-static cs_status set_algorithms(study *s, const char *const *names, size_t n, cs_error *err)
-{
-    cs_value values[MAX_ALGORITHMS];
-
-    for (size_t i = 0; i < n && i < MAX_ALGORITHMS; i++) {
-        values[i] = (cs_value){.type = CS_VALUE_TEXT, .text = names[i]};
-    }
-    return cs_config_sweep_put(s->config, "algorithm.name", values, n, "--algorithm", err);
-}
-
 static cs_status set_sizes(study *s, cs_error *err)
 {
     cs_value *values = CS_ARENA_NEW(&s->report->arena, cs_value, s->n_sizes);
@@ -149,13 +115,10 @@ static cs_status set_sizes(study *s, cs_error *err)
  * belongs to one. */
 static cs_status set_any_algorithm(study *s, cs_error *err)
 {
-    const char *names[MAX_ALGORITHMS];
-    size_t      n = 0;
+    cs_chosen_algorithms all = {.n = 0};
 
-    for (; cs_algorithms[n] != NULL && n < MAX_ALGORITHMS; n++) {
-        names[n] = cs_algorithms[n]->name;
-    }
-    return set_algorithms(s, names, n, err);
+    CS_TRY(cs_chosen_algorithms_add_all(&all, UINT32_MAX, err));
+    return cs_chosen_algorithms_sweep(&all, s->config, err);
 }
 
 /* What contradicts a trace. */
@@ -217,14 +180,14 @@ static cs_status prepare(study *s, cs_error *err)
     cs_status status = choose(s, &c, err);
     cs_case_free(&c);
     CS_TRY(status);
-    CS_TRY(set_algorithms(s, s->names, s->n_names, err));
+    CS_TRY(cs_chosen_algorithms_sweep(&s->chosen, s->config, err));
     return set_sizes(s, err);
 }
 
 /* A case for each algorithm and size, on the arrivals of the trace. */
 static cs_status build_cases(study *s, cs_error *err)
 {
-    size_t n = s->n_names * s->n_sizes;
+    size_t n = s->chosen.n * s->n_sizes;
 
     s->cases = CS_NEW(cs_case, n);
     if (s->cases == NULL) {
@@ -241,7 +204,7 @@ static cs_status build_cases(study *s, cs_error *err)
 
 static void free_cases(study *s)
 {
-    for (size_t i = 0; s->cases != NULL && i < s->n_names * s->n_sizes; i++) {
+    for (size_t i = 0; s->cases != NULL && i < s->chosen.n * s->n_sizes; i++) {
         cs_case_free(&s->cases[i]);
     }
     cs_free(s->cases);
@@ -253,7 +216,7 @@ static size_t algorithm_of(const study *s, const cs_trace_line *line)
 {
     size_t a = 0;
 
-    while (s->names[a] != line->algorithm) {
+    while (s->chosen.names[a] != line->algorithm) {
         a++;
     }
     return a;
@@ -401,7 +364,7 @@ static cs_status find_break_even(const study *s, const cs_trace_line *line, doub
     late_rank_case             d     = {.line_case = case_of(s, line, s->common_size),
                                         .arrival_s = CS_NEW(double, s->trace->n_ranks)};
 
-    base.algorithm = s->names[0];
+    base.algorithm = s->chosen.names[0];
     d.base_case    = case_of(s, &base, s->common_size);
     d.rank         = d.line_case.policy.presumed;
     d.rank         = d.rank < s->trace->n_ranks ? d.rank : s->report->straggler;
@@ -486,7 +449,7 @@ static cs_status add_line(study *s, size_t algorithm, cs_prediction policy, cs_e
     cs_trace_report *report = s->report;
     double          *call_s = CS_ARENA_NEW(&report->arena, double, s->trace->n_calls);
 
-    report->lines[report->n_lines++] = (cs_trace_line){.algorithm     = s->names[algorithm],
+    report->lines[report->n_lines++] = (cs_trace_line){.algorithm     = s->chosen.names[algorithm],
                                                        .policy        = policy,
                                                        .is_baseline   = algorithm == 0,
                                                        .exposed_s     = (double)NAN,
@@ -505,13 +468,13 @@ static cs_status list_lines(study *s, cs_error *err)
     static const cs_prediction late[MOST_POLICIES] = {CS_PREDICTION_STATIC, CS_PREDICTION_DYNAMIC,
                                                       CS_PREDICTION_ADAPTIVE};
     cs_trace_report           *report              = s->report;
-    size_t                     most = MOST_POLICIES * s->n_names + 1; /* and hindsight */
+    size_t                     most = MOST_POLICIES * s->chosen.n + 1; /* and hindsight */
 
     report->lines = CS_ARENA_NEW(&report->arena, cs_trace_line, most);
     if (report->lines == NULL) {
         return CS_NO_MEMORY(err, "%zu lines of a report", most);
     }
-    for (size_t a = 0; a < s->n_names; a++) {
+    for (size_t a = 0; a < s->chosen.n; a++) {
         const cs_algorithm *row        = s->cases[a * s->n_sizes].job.algorithm;
         cs_late_prediction  of         = cs_late_prediction_of(row, CS_PREDICTION_STATIC);
         bool                predicts   = of.straggler != NULL && a > 0;

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "campaign/chosen_algorithms.h"
 #include "campaign/trial.h"
 #include "scenario/scenario_json.h"
 #include "scenario/subset.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ALGORITHMS = 128, MOST_KNOWN = 1 << 22 /* numbers in arrivals that are kept */ };
+enum { MOST_KNOWN = 1 << 22 /* numbers in arrivals that are kept */ };
 
 #define MESSAGE_ALGORITHM "binomial" /* a Broadcast to one rank is one transfer */
 #define SAME_RATIO        1e-12
@@ -51,8 +52,7 @@ typedef struct study {
     cs_execution_report        *report;
     cs_execution_trace         *trace;
     const char                 *baseline; /* NULL: the default of each group */
-    const char                 *names[MAX_ALGORITHMS];
-    size_t                      n_names;
+    cs_chosen_algorithms        chosen;
     cs_case                    *cases; /* [n_names]; owned */
     bool                        has_windows;
     double                     *start_s;                         /* [n_ranks] or NULL */
@@ -81,47 +81,13 @@ static cs_status no_memory(cs_error *err)
 
 /* ---- the trace, its ranks and the algorithms ---- */
 
-static cs_status add_name(study *s, const char *name, const char *option, cs_error *err)
-{
-    const cs_algorithm *algorithm = NULL;
-    cs_error            unknown   = {0};
-
-    for (size_t i = 0; i < s->n_names; i++) {
-        if (strcmp(s->names[i], name) == 0) {
-            return CS_OK;
-        }
-    }
-    if (s->n_names == MAX_ALGORITHMS) {
-        return CS_FAIL(err, CS_EINVAL, "--algorithm", "more than %d", MAX_ALGORITHMS);
-    }
-    cs_status status = cs_algorithm_find(name, &algorithm, &unknown);
-    if (status != CS_OK) {
-        return CS_FAIL(err, status, option, "%s", unknown.message);
-    }
-    s->names[s->n_names++] = algorithm->name;
-    return CS_OK;
-}
-
-static cs_status sweep_names(study *s, const char *const *names, size_t n, cs_error *err)
-{
-    cs_value values[MAX_ALGORITHMS];
-
-    for (size_t i = 0; i < n && i < MAX_ALGORITHMS; i++) {
-        values[i] = (cs_value){.type = CS_VALUE_TEXT, .text = names[i]};
-    }
-    return cs_config_sweep_put(s->config, "algorithm.name", values, n, "--algorithm", err);
-}
-
 /* Every algorithm, so that every option belongs to one. */
 static cs_status sweep_all(study *s, cs_error *err)
 {
-    const char *names[MAX_ALGORITHMS];
-    size_t      n = 0;
+    cs_chosen_algorithms all = {.n = 0};
 
-    for (; cs_algorithms[n] != NULL && n < MAX_ALGORITHMS; n++) {
-        names[n] = cs_algorithms[n]->name;
-    }
-    return sweep_names(s, names, n, err);
+    CS_TRY(cs_chosen_algorithms_add_all(&all, UINT32_MAX, err));
+    return cs_chosen_algorithms_sweep(&all, s->config, err);
 }
 
 /* How many ranks the cluster has as it is described. */
@@ -178,17 +144,15 @@ static cs_status choose_algorithms(study *s, cs_error *err)
     for (uint32_t i = 0; i < s->trace->n_calls; i++) {
         used |= 1u << s->trace->calls[i].collective;
     }
-    CS_TRY(add_name(s, MESSAGE_ALGORITHM, "", err));
+    CS_TRY(cs_chosen_algorithms_add(&s->chosen, MESSAGE_ALGORITHM, "", err));
     if (s->baseline != NULL) {
-        CS_TRY(add_name(s, s->baseline, "--baseline", err));
+        CS_TRY(cs_chosen_algorithms_add(&s->chosen, s->baseline, "--baseline", err));
     }
     for (size_t i = 0; i < s->options->n_algorithms; i++) {
-        CS_TRY(add_name(s, s->options->algorithms[i], "--algorithm", err));
+        CS_TRY(cs_chosen_algorithms_add(&s->chosen, s->options->algorithms[i], "--algorithm", err));
     }
-    for (size_t i = 0; s->options->n_algorithms == 0 && cs_algorithms[i] != NULL; i++) {
-        if ((cs_algorithms[i]->collectives & used) != 0) {
-            CS_TRY(add_name(s, cs_algorithms[i]->name, "--algorithm", err));
-        }
+    if (s->options->n_algorithms == 0) {
+        return cs_chosen_algorithms_add_all(&s->chosen, used, err);
     }
     return CS_OK;
 }
@@ -239,7 +203,7 @@ static cs_status add_defaults(study *s, const cs_scenario *all, cs_error *err)
 
     for (uint32_t i = 0; i < s->trace->n_calls; i++) {
         const char *name = default_of(s, all, i);
-        CS_TRY(add_name(s, name, "", err));
+        CS_TRY(cs_chosen_algorithms_add(&s->chosen, name, "", err));
         are_alike = are_alike && (one == NULL || strcmp(one, name) == 0);
         one       = name;
     }
@@ -251,12 +215,12 @@ static cs_status add_defaults(study *s, const cs_scenario *all, cs_error *err)
 
 static cs_status build_cases(study *s, cs_error *err)
 {
-    CS_TRY(sweep_names(s, s->names, s->n_names, err));
-    s->cases = CS_NEW(cs_case, s->n_names);
+    CS_TRY(cs_chosen_algorithms_sweep(&s->chosen, s->config, err));
+    s->cases = CS_NEW(cs_case, s->chosen.n);
     if (s->cases == NULL) {
         return no_memory(err);
     }
-    for (size_t i = 0; i < s->n_names; i++) {
+    for (size_t i = 0; i < s->chosen.n; i++) {
         CS_TRY(cs_config_case(s->config, i, &s->cases[i], err));
         s->cases[i].job.verify = false;
     }
@@ -444,18 +408,18 @@ static cs_status make_lines(study *s, cs_error *err)
 {
     uint32_t used = 0;
 
-    s->lines        = CS_ARENA_NEW(&s->report->arena, cs_execution_line, 2 * s->n_names + 2);
-    s->algorithm_of = CS_ARENA_NEW(&s->report->arena, size_t, 2 * s->n_names + 2);
+    s->lines        = CS_ARENA_NEW(&s->report->arena, cs_execution_line, 2 * s->chosen.n + 2);
+    s->algorithm_of = CS_ARENA_NEW(&s->report->arena, size_t, 2 * s->chosen.n + 2);
     if (s->lines == NULL || s->algorithm_of == NULL) {
         return no_memory(err);
     }
     for (uint32_t i = 0; i < s->trace->n_calls; i++) {
         used |= 1u << s->trace->calls[i].collective;
     }
-    add_line(s, s->n_names, CS_PREDICTION_NONE, true,
+    add_line(s, s->chosen.n, CS_PREDICTION_NONE, true,
              s->baseline != NULL ? s->baseline : "default");
-    for (size_t i = 0; i < s->n_names; i++) {
-        const char *name = s->names[i];
+    for (size_t i = 0; i < s->chosen.n; i++) {
+        const char *name = s->chosen.names[i];
         if ((s->baseline != NULL && strcmp(name, s->baseline) == 0) ||
             !is_asked_for(s, name, used)) {
             continue;
@@ -469,7 +433,7 @@ static cs_status make_lines(study *s, cs_error *err)
         }
     }
     if (s->n_lines > 1) {
-        add_line(s, s->n_names, CS_PREDICTION_HINDSIGHT, false, "best of all");
+        add_line(s, s->chosen.n, CS_PREDICTION_HINDSIGHT, false, "best of all");
     }
     s->runners = CS_NEW(runner, s->n_lines * s->n_call_shapes + s->n_shapes + 1);
     return s->runners != NULL ? CS_OK : no_memory(err);
@@ -480,7 +444,7 @@ static size_t algorithm_for(const study *s, size_t line, const call_shape *shape
 {
     const char *name = MESSAGE_ALGORITHM;
 
-    if (line < s->n_lines && s->algorithm_of[line] < s->n_names) {
+    if (line < s->n_lines && s->algorithm_of[line] < s->chosen.n) {
         return s->algorithm_of[line];
     }
     if (shape->group != UINT32_MAX) {
@@ -489,8 +453,8 @@ static size_t algorithm_for(const study *s, size_t line, const call_shape *shape
                 ? s->baseline
                 : cs_default_algorithm(&shape->scenario.cluster, (cs_collective)shape->collective);
     }
-    for (size_t i = 0; i < s->n_names; i++) {
-        if (strcmp(s->names[i], name) == 0) {
+    for (size_t i = 0; i < s->chosen.n; i++) {
+        if (strcmp(s->chosen.names[i], name) == 0) {
             return i;
         }
     }
@@ -744,7 +708,7 @@ static cs_status time_best(study *s, uint32_t number, double start_s, const doub
 
 /* What bounds may assume of the schedules of lines that have been looked at. */
 typedef struct assumptions {
-    cs_bound_context list[MAX_ALGORITHMS];
+    cs_bound_context list[CS_MOST_CHOSEN_ALGORITHMS];
     size_t           n;
 } assumptions;
 
@@ -770,7 +734,7 @@ static bool is_seen(assumptions *seen, const cs_bound_context *bounds)
             return true;
         }
     }
-    if (seen->n < MAX_ALGORITHMS) {
+    if (seen->n < CS_MOST_CHOSEN_ALGORITHMS) {
         seen->list[seen->n++] = *bounds;
     }
     return false;
@@ -1034,7 +998,7 @@ static void free_study(study *s)
             cs_trials_close(&s->runners[i].trials);
         }
     }
-    for (size_t i = 0; s->cases != NULL && i < s->n_names; i++) {
+    for (size_t i = 0; s->cases != NULL && i < s->chosen.n; i++) {
         cs_case_free(&s->cases[i]);
     }
     cs_free(s->runners);
