@@ -30,16 +30,16 @@ def resolved(name, included):
 
 
 def main():
-    users, todo, found = {}, [os.path.normpath(path) for path in sys.argv[1:]], set()
+    users, waiting, found = {}, [os.path.normpath(path) for path in sys.argv[1:]], set()
     for name in sources():
         with open(name, encoding="utf-8") as file:
             for included in INCLUDE.findall(file.read()):
                 users.setdefault(resolved(name, included), []).append(name)
-    while todo:
-        name = todo.pop()
+    while waiting:
+        name = waiting.pop()
         if name not in found:
             found.add(name)
-            todo += users.get(name, [])
+            waiting += users.get(name, [])
     found = [name for name in found if name.endswith(".c") and name.split("/")[0] in FOLDERS and os.path.isfile(name)
              and "/tests/" not in name and not name.startswith("sim/doc/")]
     for name in sorted(found, key=os.path.getsize, reverse=True):
